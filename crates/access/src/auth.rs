@@ -1,4 +1,4 @@
-//! Who is calling: keys of the configuration and tokens of configured issuers, and what their callers may use.
+//! Who is calling: authenticates callers by configured keys and by tokens of configured issuers, and says what they may use.
 //!
 //! ```text
 //! Authorization ──▶ bearer ──▶ key?   ──▶ keys of the configuration ──▶ identity ──▶ roles ──▶ principal
@@ -6,9 +6,9 @@
 //!                      └─▶ 400 or 401 with WWW-Authenticate, which names the metadata of the gateway
 //! ```
 //!
-//! A token is valid for this gateway alone: its audience must be the address of the gateway, or the one configured for its
-//! issuer. It is never passed on, because a server gets a credential of its own. Tokens that were found valid are remembered
-//! for a short time by their hash, so that a caller's next requests cost no signature check.
+//! A token must be issued for this gateway: its audience must be the URL of the gateway, or the audience configured for its
+//! issuer. It is never forwarded, because the gateway has its own credential for each server. Valid tokens are cached by
+//! their hash for a short time, so that a caller's next requests need no signature check.
 
 pub mod bearer;
 pub mod issuer;
@@ -60,7 +60,7 @@ pub struct Authentication {
     verified: VerifiedTokens,
 }
 
-/// What is refused, and why.
+/// Why a caller is not authenticated.
 enum Denied {
     NoToken,
     Invalid(TokenError),
@@ -68,8 +68,8 @@ enum Denied {
 }
 
 impl Authentication {
-    /// Returns what authenticates these callers. `resource` is the address of the gateway, if it is configured; else it is the
-    /// one that each request was sent to.
+    /// Returns an authenticator for these callers. `resource` is the configured URL of the gateway; without one, the URL that each
+    /// request was sent to counts.
     pub fn new(
         keys: Vec<KeyCaller>,
         issuers: Vec<Arc<Issuer>>,
@@ -131,7 +131,7 @@ impl Authentication {
         let valid = verified.check(&expected).map_err(Denied::Invalid)?;
         let owned = |texts: Vec<&str>| texts.into_iter().map(str::to_owned).collect();
         let identity = Identity {
-            // An issuer has no spaces, so that no other issuer and subject have this name.
+            // An issuer contains no space, so no other issuer and subject give the same name.
             owner: format!("{} {}", settings.issuer, valid.subject),
             groups: owned(valid.groups(&settings.groups_claim)),
             scopes: owned(valid.scopes()),
@@ -167,7 +167,7 @@ impl Authenticate for Authentication {
                     www_authenticate: None,
                     retry_after: Some(retry_after),
                     message:
-                        "the issuer of the token cannot be reached, so that the token cannot be checked; try \
+                        "the issuer of the token cannot be reached, so the token cannot be checked; try \
                               again later"
                             .into(),
                 },
@@ -186,13 +186,13 @@ impl Authenticate for Authentication {
 
     fn document(&self, path: &str, resource: &str) -> Option<Vec<u8>> {
         let issuers: Vec<&str> = self.issuer_names.iter().map(String::as_str).collect();
-        // The specification requires an issuer.
+        // MCP requires the metadata to name an issuer.
         (!issuers.is_empty()).then_some(())?;
         metadata::document(path, self.resource(resource), &issuers, &self.scopes)
     }
 
     fn step_up(&self, principal: &Principal, use_of: Use<'_>, resource: &str) -> Option<Challenge> {
-        // A caller with a key cannot get a token with more scopes.
+        // A caller with a key has no token for which it could get more scopes.
         let is_key = principal.name().starts_with("key:");
         let scopes = self.roles.scopes_for(use_of, &principal.groups).filter(|_| !is_key)?;
         Some(self.refusal(Refused::InsufficientScope(&scopes), resource))

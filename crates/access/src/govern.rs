@@ -1,12 +1,12 @@
-//! Limits, counts and records requests on their way to servers.
+//! Limits, counts and records the requests that go to servers.
 //!
 //! ```text
 //! request ─▶ rate? ─▶ totals of today? ─▶ circuit of the server? ─▶ place in the queue ─▶ server
 //!               └──────────┴─ 429 ─────────────────┴──────┴─ 503, with Retry-After
 //! ```
 //!
-//! Whatever is refused was not sent: nothing has run. A request that is admitted has a place until it ends, however it ends.
-//! Tokens and stored bytes count when the result is there, so that a caller at its limit finishes the calls under way.
+//! A refused request was not sent, so nothing has run. An admitted request has a place until it ends, however it ends. Tokens
+//! and stored bytes count when the result arrives, so a caller that reaches its limit can finish the calls in flight.
 
 mod audit;
 mod breaker;
@@ -34,21 +34,21 @@ pub use totals::{Totals, UsedUp};
 use audit::RequestLine;
 use rate::Rates;
 
-/// How often what was counted is added to the totals of all replicas.
+/// How often the counts of this replica are added to the totals of all replicas.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
-/// The most callers whose owner in the store is remembered.
+/// The maximum number of callers whose owner in the store is remembered.
 const MAX_OWNERS: usize = 100_000;
-/// The caller in the log where there is no name: a session without authentication.
+/// The caller in the audit log for a session without authentication, which has no name.
 const UNNAMED: &str = "";
 
 /// How requests are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// The most requests that are with servers at once.
+    /// The maximum number of requests that servers work on at once.
     pub max_in_flight: usize,
-    /// The most requests of one caller that wait.
+    /// The maximum number of waiting requests of one caller.
     pub max_waiting: usize,
-    /// How long a request waits for its turn.
+    /// How long a request may wait for its turn.
     pub queue_time: Duration,
 }
 
@@ -58,7 +58,7 @@ impl Default for QueueSettings {
     }
 }
 
-/// Returns the owner of the results of a caller in the store.
+/// Returns the owner in the store of a caller's results.
 pub type OwnerOf = Box<dyn Fn(&CallerId) -> Owner + Send + Sync>;
 
 /// Limits, counts and records requests.
@@ -68,11 +68,11 @@ pub struct Governance {
     queue: Arc<FairQueue>,
     rates: Rates,
     owner_of: OwnerOf,
-    /// The names of callers by their owners in the store, as entries of the ledger name them.
+    /// The names of callers by their owner in the store, because entries of the ledger have only the owner.
     names: RwLock<HashMap<String, Arc<str>>>,
 }
 
-/// What requests on their way need.
+/// What admitted requests share.
 struct Shared {
     totals: Totals,
     breakers: Mutex<HashMap<String, Arc<Breaker>>>,
@@ -103,13 +103,15 @@ impl Refused {
 
     fn challenge(self, server: &str) -> Challenge {
         let (status, wait, message) = match self {
-            Self::Rate(wait) => {
-                (StatusCode::TOO_MANY_REQUESTS, wait, "this caller sends requests faster than it may".into())
-            }
+            Self::Rate(wait) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                wait,
+                "this caller has reached its limit of requests per minute".into(),
+            ),
             Self::UsedUp(UsedUp { what, limit, wait }) => {
                 let message = format!(
-                    "this caller has used the {limit} {what} that it may use in a day (UTC); results that are kept \
-                     can still be read"
+                    "this caller has reached its limit of {limit} {what} per day (UTC); stored results can still be \
+                     read"
                 );
                 (StatusCode::TOO_MANY_REQUESTS, wait, message)
             }
@@ -135,7 +137,7 @@ impl Refused {
 }
 
 impl Governance {
-    /// Returns what governs requests. [`Governance::flush_forever`] has to run beside it.
+    /// Returns an instance with these limits. Call [`Governance::flush_forever`] once, so that the totals are shared.
     pub fn new(
         settings: QueueSettings,
         totals: Arc<dyn DailyTotals>,
@@ -155,7 +157,7 @@ impl Governance {
         }
     }
 
-    /// Adds what was counted to the totals of all replicas, each second, for as long as the process runs.
+    /// Starts a thread that adds the counts of this replica to the totals of all replicas each second, until this is dropped.
     pub fn flush_forever(&self, log: impl Fn(&str) + Send + 'static) {
         let shared = Arc::downgrade(&self.shared);
         std::thread::spawn(move || {
@@ -168,16 +170,16 @@ impl Governance {
                     is_down = flushed.is_err();
                     log(match is_down {
                         true => {
-                            "the totals of today cannot be shared; each replica counts for itself meanwhile"
+                            "the store of today's totals is unreachable; each replica counts for itself until it is back"
                         }
-                        false => "the totals of today are shared again",
+                        false => "the store of today's totals is reachable again",
                     });
                 }
             }
         });
     }
 
-    /// Adds what was counted to the totals of all replicas, as before the process ends.
+    /// Adds the counts of this replica to the totals of all replicas now, for example before the process ends.
     pub fn flush(&self) {
         drop(self.shared.totals.flush());
     }
@@ -187,12 +189,12 @@ impl Governance {
         self.shared.totals.of(caller)
     }
 
-    /// Returns the numbers.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Remembers who a caller is in the store.
+    /// Remembers the name of a caller by its owner in the store.
     fn remember(&self, principal: &Principal) {
         let Some(id) = &principal.owner else { return };
         let owner = (self.owner_of)(id);
@@ -216,7 +218,7 @@ impl Governance {
         breaker.admit(Instant::now()).map_err(Refused::Circuit)?;
         let place = self.queue.place(caller, self.settings.queue_time).await;
         place.map_err(|none| {
-            // The request that was to try whether the server is back did not.
+            // This may have been the trial request of an open circuit, and it was never sent.
             breaker.abandoned();
             Refused::NoPlace(none)
         })
@@ -232,7 +234,12 @@ impl Shared {
         }
     }
 
-    fn note_request(&self, who: &Who, decision: &'static str, ended: Option<(&'static str, Duration)>) {
+    fn note_request(
+        &self,
+        who: &AuditedRequest,
+        decision: &'static str,
+        ended: Option<(&'static str, Duration)>,
+    ) {
         let Some(audit) = &self.audit else { return };
         self.metrics.audited();
         audit.request(&RequestLine {
@@ -250,15 +257,15 @@ impl Shared {
     }
 }
 
-/// What was counted since the last second is not lost when the configuration is read again, or the process ends.
+/// Keeps the counts since the last flush when the configuration is reloaded or the process ends.
 impl Drop for Shared {
     fn drop(&mut self) {
         drop(self.totals.flush());
     }
 }
 
-/// Who does what, for the log.
-struct Who {
+/// What the audit log says about a request, apart from how it ended.
+struct AuditedRequest {
     caller: String,
     groups: Vec<String>,
     method: String,
@@ -266,7 +273,7 @@ struct Who {
     tool: String,
 }
 
-impl Who {
+impl AuditedRequest {
     fn of(request: &Request<'_>) -> Self {
         Self {
             caller: request.principal.name().to_owned(),
@@ -278,22 +285,22 @@ impl Who {
     }
 }
 
-/// A request on its way.
-struct OnItsWay {
+/// A request that was admitted and has not ended.
+struct AdmittedRequest {
     shared: Arc<Shared>,
-    who: Who,
+    who: AuditedRequest,
     began: Instant,
     end: Mutex<Option<End>>,
     _place: Place,
 }
 
-impl Admitted for OnItsWay {
+impl Admitted for AdmittedRequest {
     fn end(&self, end: End) {
         self.end.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(end);
     }
 }
 
-impl Drop for OnItsWay {
+impl Drop for AdmittedRequest {
     fn drop(&mut self) {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(End::Abandoned);
         let breaker = self.shared.breaker(&self.who.server);
@@ -318,8 +325,8 @@ impl Drop for OnItsWay {
 impl Govern for Governance {
     fn admit<'a>(&'a self, request: Request<'a>) -> Admitting<'a> {
         Box::pin(async move {
-            let who = Who::of(&request);
-            // Callers without a name are told apart by their sessions.
+            let who = AuditedRequest::of(&request);
+            // A caller without a name counts by its session.
             let caller = if who.caller.is_empty() { request.session } else { &who.caller };
             self.remember(request.principal);
             match self.check(&request, caller).await {
@@ -327,7 +334,8 @@ impl Govern for Governance {
                     self.shared.totals.count(caller, Consumed { requests: 1, ..Consumed::default() });
                     self.shared.metrics.began(request.server);
                     let (shared, began) = (Arc::clone(&self.shared), Instant::now());
-                    let admitted = OnItsWay { shared, who, began, end: Mutex::default(), _place: place };
+                    let admitted =
+                        AdmittedRequest { shared, who, began, end: Mutex::default(), _place: place };
                     Ok(Box::new(admitted) as Box<dyn Admitted>)
                 }
                 Err(refused) => {

@@ -1,7 +1,7 @@
-//! Who may call the gateway, how much, and what is recorded of it.
+//! Who may call the gateway, how much they may consume, and what is recorded about it.
 //!
 //! [`auth`] implements [`Authenticate`](tidegate_gateway::caller::Authenticate): it finds out who sends a request and what
-//! that caller may use. [`govern`] implements [`Govern`](tidegate_gateway::calls::Govern): limits, numbers and the audit
+//! that caller may use. [`govern`] implements [`Govern`](tidegate_gateway::calls::Govern): limits, metrics and the audit
 //! log. This is a crate of its own because it brings cryptography and metrics, which `tidegate run` does not need.
 
 pub mod auth;

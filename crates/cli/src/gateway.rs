@@ -49,16 +49,16 @@ pub(crate) struct Arguments {
     #[arg(help = "Origin header to accept besides loopback, such as https://app.example; may be repeated")]
     allow_origin: Vec<String>,
 
-    /// File with the certificate of this address and those that signed it, in PEM; serves https
+    /// PEM file with the certificate of the gateway and its chain; serves https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// File with the private key of the certificate, in PEM
+    /// PEM file with the private key of the certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
 
-/// Looking after the callers of the gateway.
+/// Manages the callers of the gateway.
 #[cfg(feature = "gateway")]
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
 }
 
-/// Says that this build has no gateway.
+/// Reports that this build has no gateway.
 #[cfg(not(feature = "gateway"))]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let Arguments { config: _, http, allow_host: _, allow_origin: _, tls_cert: _, tls_key: _ } = arguments;

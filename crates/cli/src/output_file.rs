@@ -15,7 +15,7 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Begins a file; with `is_forced`, one that exists is replaced when this one is finished.
+    /// Begins a file; with `is_forced`, finishing it replaces an existing file.
     pub(crate) fn create(path: &Path, is_forced: bool) -> Result<Self, CommandError> {
         Self::create_for(path, is_forced, FileAccess::Umask)
     }
@@ -43,7 +43,7 @@ impl OutputFile {
         cannot_write(&self.path, error)
     }
 
-    /// Gives the file its name, once all of it is on disk.
+    /// Writes the file to disk and then gives it its name.
     pub(crate) fn finish(self) -> Result<(), CommandError> {
         let Self { path, is_forced, file } = self;
         let existing = if is_forced { Existing::Replace } else { Existing::Keep };
@@ -81,9 +81,12 @@ mod tests {
     fn a_file_that_exists_stays_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let late = OutputFile::create(&path, false).unwrap();
+        let unforced = OutputFile::create(&path, false).unwrap();
         std::fs::write(&path, "theirs").unwrap();
-        assert!(late.finish().unwrap_err().to_string().contains("exists"), "made meanwhile");
+        assert!(
+            unforced.finish().unwrap_err().to_string().contains("exists"),
+            "created by somebody else meanwhile"
+        );
         assert!(OutputFile::create(&path, false).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
         let mut forced = OutputFile::create(&path, true).unwrap();

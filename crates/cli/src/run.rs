@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, CommandError> {
         .map_err(|error| CommandError::out_of_reach(error).hint("check that the command runs in this folder"))
 }
 
-/// Reports on stderr that nothing can be stored: at startup if it is known by then, and when storing a result fails.
+/// Reports on stderr that nothing can be stored: at startup if a check finds that, and when storing a result fails.
 pub(crate) struct StoreWarning {
     place: StoreLocation,
     /// What was reported at startup, until a result fails for the same reason.
@@ -136,7 +136,7 @@ impl StoreWarning {
         Self { place: place.clone(), at_start: Mutex::default() }
     }
 
-    /// Checks the folder. It takes a moment on a slow disk, so the server does not wait for it.
+    /// Checks the folder on another thread, because that takes a moment on a slow disk.
     pub(crate) fn check(self: &Arc<Self>) {
         let warning = Arc::clone(self);
         std::thread::spawn(move || {
@@ -165,7 +165,7 @@ impl StoreWarning {
     }
 }
 
-/// Fails if this process cannot share a store with others.
+/// Fails if the store is shared and this build, or its missing sealing key, does not allow that.
 pub(crate) fn check_shared(place: &StoreLocation, settings: &StoreSettings) -> Result<(), CommandError> {
     match place.remote() {
         Some(_) if !cfg!(feature = "gateway") => Err(CommandError::bad_input(
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_servers() {
+    fn a_server_is_named_after_its_program_or_package() {
         for (command, name) in [
             (
                 &["npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."][..],

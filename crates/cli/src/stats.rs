@@ -139,7 +139,7 @@ fn show(
     }
 }
 
-/// What is known of the store.
+/// What is known about the store.
 struct StoreFigures {
     /// What it holds; `None` if it cannot be read.
     usage: Option<Usage>,
@@ -162,7 +162,7 @@ fn store_usage(
     }
     let problem = place.folder().and_then(|folder| check_folder(&folder).err());
     let problem = problem.map(|error| causes(&error));
-    // Without a store that can be read, the figures of the ledger are still right.
+    // If the store cannot be read, the figures from the ledger are still correct.
     match usage(place, settings) {
         Ok(usage) => Ok((Some(usage), problem)),
         Err(_) if problem.is_some() => Ok((None, problem)),
@@ -176,7 +176,7 @@ fn usage(place: &StoreLocation, settings: &StoreSettings) -> Result<Usage, Store
     let (database, files) = (folder.join("artifacts.db"), folder.join("artifacts"));
     let (quotas, clock) = (Quotas::default(), Arc::new(SystemClock));
     let keys = &settings.keys;
-    // Programs without the key may write the files.
+    // The files may be unencrypted although a key is configured, because SDK servers without the key write them.
     let of_files = || StoreKeys { from_plain: true, ..keys.clone() };
     let mut usage = Usage::default();
     let opened = [

@@ -1,4 +1,4 @@
-//! `tidegate store`: look after the store. Its state, its schema, its key, and copies of it.
+//! `tidegate store`: shows the state of the store, migrates, copies and cleans it, and makes and changes its key.
 //!
 //! The commands work on the store that the configuration names; `copy` on any two. Addresses are shown without passwords.
 
@@ -20,7 +20,7 @@ use crate::artifacts::{self, Gc};
 use crate::error::CommandError;
 use crate::keep::{causes, store_settings};
 
-/// Look after the store: its state, its schema, its key, and copies of it
+/// Inspect, migrate, copy and clean up the store, and change its key
 ///
 /// Every command works on the store of the configuration: the data folder, or the PostgreSQL database that `url` under
 /// [store] of your own tidegate.toml names.
@@ -42,7 +42,7 @@ enum Command {
     Rekey(rekey::Arguments),
 }
 
-/// Remove expired results and what nothing refers to, and free their space
+/// Remove expired results and unreferenced data, and free their space
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate store gc")]
 struct StoreGc {
@@ -74,7 +74,7 @@ impl NamedStore {
         Ok(Self { place: config.place(), settings: store_settings(config)? })
     }
 
-    /// Returns the store at an address or in a folder. One that the configuration does not name has the key in `key_file`.
+    /// Returns the store at a URL or in a folder. If the configuration does not name this store, its key is in `key_file`.
     fn at(address: &str, key_file: Option<&Path>, config: &Config) -> Result<Self, CommandError> {
         let place = match RemoteStore::is_url(address) {
             true => {
@@ -98,13 +98,13 @@ impl NamedStore {
         Ok(Self { place, ..named })
     }
 
-    /// Opens the store. These commands seal no cursors, so they need no sealing key.
+    /// Opens the store. These commands seal no cursors, so a shared store may be opened without its sealing key.
     fn open(self) -> Result<Arc<Opened>, StoreError> {
         let seal = self.settings.seal.or_else(|| self.place.remote().map(|_| SealKey::ephemeral()));
         UserStore::of_user(self.place).with_settings(StoreSettings { seal, ..self.settings }).open()
     }
 
-    /// Opens the store, or says why it is out of reach.
+    /// Opens the store, or returns the error for the user.
     fn open_or_fail(self) -> Result<Arc<Opened>, CommandError> {
         let shown = self.place.shown();
         self.open().map_err(|error| out_of_reach(&shown, &error))

@@ -1,11 +1,11 @@
 //! Undoes what install changed.
 //!
-//! A file that still has the bytes install wrote is restored from its backup. In any other file tidegate is removed from each
-//! wrapped server, and everything else stays as it is now.
+//! A file that still has the bytes that install wrote is restored from its backup. In any other file, tidegate is removed from
+//! each wrapped server, and everything else stays as it is now.
 //!
-//! What has a record is undone. A wrapped entry without one was written by hand, or its record is lost with the data folder;
-//! only the user knows which. So it is listed and stays, unless the user names it: then it is undone from what the entry
-//! itself shows (`wrap/guess.rs`). An entry that, undone, equals a recorded one that is gone is that one, renamed.
+//! A recorded entry is undone. A wrapped entry without a record was written by hand, or its record was lost with the data
+//! folder; only the user knows which. So it is listed and stays, unless the user names it: then it is undone from what the entry
+//! itself contains (`wrap/guess.rs`). If an entry, once undone, equals a recorded entry that is gone, it is that entry, renamed.
 
 use std::path::PathBuf;
 
@@ -32,9 +32,9 @@ pub enum Outcome {
     NothingToUndo,
     /// Its file does not exist at the moment; the record stays.
     FileMissing,
-    /// It is wrapped, but no install is recorded that did it, and the selection does not name it; it stays.
+    /// It is wrapped, but no record says that install did it, and the selection does not name it; it stays.
     NotRecorded,
-    /// It is not changed, for this reason.
+    /// It stays as it is, for this reason.
     Skipped(String),
 }
 
@@ -145,8 +145,8 @@ fn reverse(
         content = reversal.undo_layer(layer, content, records, &is_chosen);
     }
     reversal.layers.reverse();
-    let names = Names { selection, is_chosen: &is_chosen };
-    content = reversal.undo_unrecorded(record, file, content, &names, records);
+    let selected = SelectedServers { selection, is_chosen: &is_chosen };
+    content = reversal.undo_unrecorded(record, file, content, &selected, records);
     if old != content {
         if std::fs::metadata(&record.path).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(FileError::ReadOnly(record.path.clone()));
@@ -224,19 +224,19 @@ impl Reversal {
 }
 
 /// The servers that the user selects.
-struct Names<'s, F> {
+struct SelectedServers<'s, F> {
     selection: &'s Selection,
     is_chosen: &'s F,
 }
 
 impl Reversal {
-    /// Undoes wrapped entries that have no record but are renamed or named by the user; returns the content without them.
+    /// Undoes wrapped entries without a record that are renamed recorded ones, or that the user names; returns the new content.
     fn undo_unrecorded(
         &mut self,
         record: &Record,
         file: Option<&ClientFile>,
         content: String,
-        names: &Names<'_, impl Fn(&Wrapped) -> bool>,
+        selected: &SelectedServers<'_, impl Fn(&Wrapped) -> bool>,
         records: &Records,
     ) -> String {
         let (bom, text) = split_bom(&content);
@@ -244,7 +244,7 @@ impl Reversal {
         let Ok(root) = self.notation.syntax().parse(&text) else { return content };
         let kept = self.layers.iter().flat_map(|layer| &layer.servers);
         let mut seen: Vec<Vec<String>> = kept.map(|wrapped| wrapped.path.clone()).collect();
-        let mut gone = self.gone(record, records);
+        let mut gone = self.missing_originals(record, records);
         for (client, scope, path) in candidates(record, file, &root) {
             let is_seen = seen.contains(&path);
             seen.push(path.clone());
@@ -252,13 +252,13 @@ impl Reversal {
                 continue;
             };
             let (Ok(wrapped) | Err(wrapped)) = &guess;
-            if !(names.is_chosen)(wrapped) {
+            if !(selected.is_chosen)(wrapped) {
                 continue;
             }
-            let renamed = gone.iter().position(|original| original.is_now(&text, client, &path));
+            let renamed = gone.iter().position(|original| original.is_original_of(&text, client, &path));
             let outcome = if let Some(original) = renamed.map(|index| gone.swap_remove(index)) {
                 self.undo_one(&mut text, client, &original.renamed_to(&path))
-            } else if !names.selection.servers.iter().any(|name| name == wrapped.server()) {
+            } else if !selected.selection.servers.iter().any(|name| name == wrapped.server()) {
                 Outcome::NotRecorded
             } else if let Ok(wrapped) = &guess {
                 self.undo_one(&mut text, client, wrapped)
@@ -282,8 +282,8 @@ impl Reversal {
         }
     }
 
-    /// Returns the recorded entries that are not in the file any more, as they were before install.
-    fn gone(&self, record: &Record, records: &Records) -> Vec<Original> {
+    /// Returns the recorded entries that are no longer in the file, as they were before install.
+    fn missing_originals(&self, record: &Record, records: &Records) -> Vec<Original> {
         let is_gone = |wrapped: &Wrapped| {
             self.servers.iter().any(|(other, outcome)| other == wrapped && *outcome == Outcome::NothingToUndo)
         };
@@ -314,7 +314,7 @@ impl Original {
     }
 
     /// Returns whether the entry at a path, once undone, is this one.
-    fn is_now(&self, text: &str, client: &Client, path: &[String]) -> bool {
+    fn is_original_of(&self, text: &str, client: &Client, path: &[String]) -> bool {
         let Undone::Done(undone) = undo(text, self.notation, client, &self.renamed_to(path)) else {
             return false;
         };

@@ -90,7 +90,7 @@ pub struct AccessRole {
     pub scopes: Vec<String>,
     /// Patterns of callers that have it.
     pub callers: Vec<String>,
-    /// What it allows to call and read.
+    /// Tier that the role gives: what its callers may call and read.
     pub tier: Tier,
     /// Patterns of servers.
     pub servers: Vec<String>,

@@ -90,16 +90,16 @@ pub struct Key {
     pub example: &'static str,
     /// What it does, in one sentence.
     pub doc: &'static str,
-    /// The flag of `tidegate run` that sets it as well; empty if there is none.
+    /// The flag of `tidegate run` that also sets it; empty if there is none.
     pub flag: &'static str,
-    /// The environment variable that sets it as well; empty if there is none.
+    /// The environment variable that also sets it; empty if there is none.
     pub variable: &'static str,
     /// Whether only the user may set it. A project's file, which may come from a stranger, may set only what affects answers: not
     /// where results go, how long they are kept, or how much of the machine they may use.
     pub user_only: bool,
 }
 
-/// The largest result accepted from a server where nothing else is set.
+/// The largest result accepted from a server by default.
 pub const DEFAULT_MAX_RESULT_BYTES: u64 = 256 << 20;
 /// The smallest value of `max_result_bytes`: a limit must leave room for results that pass unread.
 pub const MIN_MAX_RESULT_BYTES: u64 = 1 << 20;
@@ -205,7 +205,7 @@ pub const KEYS: [Key; 102] = [
         .doc("Results larger than this are answered with a probe, whatever the style."),
     rule("domain", ValueKind::Text, DefaultValue::Described("the tool's name"))
         .example("\"bugfix\"")
-        .doc("Domain in the ax:// addresses of kept results."),
+        .doc("Domain in the ax:// URIs of stored results."),
     rule("category_budgets", ValueKind::Flag, DefaultValue::Flag(false))
         .example("true")
         .doc("Whether the byte budget depends on the tool's category, which is derived from its name."),
@@ -229,14 +229,14 @@ pub const KEYS: [Key; 102] = [
         .doc("Maximum tokens of a full result in an answer; a larger one is attached as a resource."),
     rule("session_max_bytes", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("25000")
-        .doc("Maximum bytes of a session's answers: they shrink as it runs out, then to 400 bytes each."),
+        .doc("Maximum bytes of all answers of a session; as it runs out, answers shrink, to at most 400 bytes each."),
     rule("tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[0]))
         .example("\"admin\"")
         .doc("Tier that a client needs to see a tool, to call it and to read its results.")
         .user_only(),
     rule("references", ValueKind::Flag, DefaultValue::Flag(false))
         .example("true")
-        .doc("Whether arguments may be references to kept results, such as result://NAME (docs/concepts/references.md).")
+        .doc("Whether arguments may be references to stored results, such as result://NAME (docs/concepts/references.md).")
         .user_only(),
     rule("references_from", ValueKind::Texts, DefaultValue::Described("only the tool's own server"))
         .example("[\"github\"]")
@@ -302,7 +302,7 @@ pub const KEYS: [Key; 102] = [
         .also("", "TIDEGATE_STORE_KEY_FILE"),
     store("previous_key_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"~/.config/tidegate/previous.key\"")
-        .doc("File with the key before it, until tidegate store rekey has replaced it.")
+        .doc("File with the key that encryption_key_file replaces, until tidegate store rekey has finished.")
         .also("", "TIDEGATE_STORE_PREVIOUS_KEY_FILE"),
     store("sealing_key_file", ValueKind::Text, DefaultValue::Described("seal.key in the data folder"))
         .example("\"/etc/tidegate/seal.key\"")
@@ -310,7 +310,7 @@ pub const KEYS: [Key; 102] = [
         .also("", "TIDEGATE_SEALING_KEY_FILE"),
     store("previous_sealing_key_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/etc/tidegate/previous-seal.key\"")
-        .doc("File with the key before it; cursors that it signed stay valid while you replace the key on all machines.")
+        .doc("File with the key that sealing_key_file replaces; cursors that it signed stay valid.")
         .also("", "TIDEGATE_PREVIOUS_SEALING_KEY_FILE"),
     store("quota_bytes", BYTES, DefaultValue::Number(Quotas::DEFAULT_STORE_BYTES))
         .example("107374182400")
@@ -347,7 +347,7 @@ pub const KEYS: [Key; 102] = [
         .also("", "TIDEGATE_OBJECTS_CREDENTIALS_PROFILE"),
     upstream("command", ValueKind::Text, DefaultValue::Described("none; either command or url is needed"))
         .example("\"npx\"")
-        .doc("Program that starts the server, which speaks on stdio."),
+        .doc("Command that starts a server on stdio."),
     upstream("args", ValueKind::Texts, DefaultValue::Described("none"))
         .example("[\"-y\", \"@modelcontextprotocol/server-memory\"]")
         .doc("Arguments of the program."),
@@ -374,10 +374,10 @@ pub const KEYS: [Key; 102] = [
         .doc("File with the bearer token to send to the server."),
     upstream("sharing", ValueKind::Choice(&SHARING), DefaultValue::Choice(SHARING[0]))
         .example("\"shared\"")
-        .doc("auto: a server without sessions is shared; sticky: clients reach the same replica."),
+        .doc("Who shares a connection. auto: all callers if the server has no sessions; sticky: one caller, on one replica."),
     upstream("prefix", ValueKind::Choice(&[""]), DefaultValue::Described("NAME and two underscores"))
         .example("\"\"")
-        .doc("What the names of tools and prompts begin with; a single server may have none."),
+        .doc("Prefix of the names of tools and prompts; a single server may have an empty one."),
     upstream("timeout_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_TIMEOUT))
         .example("60")
         .doc("How long the server may be silent before a request is answered with an error."),
@@ -393,33 +393,33 @@ pub const KEYS: [Key; 102] = [
     upstream("queue_seconds", up_to(MAX_NUMBER), DefaultValue::Number(UPSTREAM_QUEUE))
         .example("30")
         .doc("How long a caller waits while max_processes are in use."),
-    gateway("resource", ValueKind::Text, DefaultValue::Described("the address that each client calls"))
+    gateway("resource", ValueKind::Text, DefaultValue::Described("the URL that each client calls"))
         .example("\"https://gateway.example/mcp\"")
-        .doc("Address of the gateway as clients call it; tokens must be issued for it."),
+        .doc("URL of the gateway as clients call it; tokens must be issued for it."),
     gateway("max_in_flight", up_to(100_000), DefaultValue::Number(GATEWAY_IN_FLIGHT))
         .example("64")
-        .doc("Maximum requests that servers work on at once; further ones wait, fairly between callers."),
+        .doc("Maximum requests that servers work on at once; further ones wait, and callers take turns."),
     gateway("max_waiting", up_to(100_000), DefaultValue::Number(GATEWAY_WAITING))
         .example("32")
-        .doc("Maximum requests of one caller that wait."),
+        .doc("Maximum waiting requests of one caller; further ones are refused."),
     gateway("queue_seconds", up_to(3600), DefaultValue::Number(GATEWAY_QUEUE))
         .example("10")
-        .doc("How long a request waits for its turn."),
+        .doc("How long a request may wait for its turn."),
     gateway("audit_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/var/log/tidegate/audit.jsonl\"")
         .doc("File that gets a line of JSON for each request and each result, without payloads."),
     in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"")
-        .doc("Hash of the caller's key; tidegate gateway key makes a key and this line."),
+        .doc("Hash of the caller's key; tidegate gateway key makes both."),
     in_group(KeyGroup::GatewayKey, "groups", ValueKind::Texts, DefaultValue::Described("none"))
         .example("[\"staff\"]")
         .doc("Groups of the caller, which give it roles."),
     in_group(KeyGroup::Issuer, "issuer", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"https://login.example\"")
-        .doc("The iss of its tokens, exactly; its metadata is found there."),
+        .doc("URL of the issuer, exactly as in the iss of its tokens; its metadata is found there."),
     in_group(KeyGroup::Issuer, "jwks_url", ValueKind::Text, DefaultValue::Described("from the metadata"))
         .example("\"https://login.example/keys\"")
-        .doc("Address of its public keys."),
+        .doc("URL of its public keys (JWKS)."),
     in_group(
         KeyGroup::Issuer,
         "algorithms",
@@ -430,10 +430,10 @@ pub const KEYS: [Key; 102] = [
     .doc("Signature algorithms that are accepted."),
     in_group(KeyGroup::Issuer, "audience", ValueKind::Text, DefaultValue::Described("resource of [gateway]"))
         .example("\"api://tidegate\"")
-        .doc("The aud that its tokens must have, where it is not the address of the gateway."),
+        .doc("The aud that its tokens must have, if it is not the URL of the gateway."),
     in_group(KeyGroup::Issuer, "groups_claim", ValueKind::Text, DefaultValue::Described("groups"))
         .example("\"realm_access.roles\"")
-        .doc("Claim with the groups of a caller; dots lead into objects."),
+        .doc("Claim that lists the caller's groups; a dotted path reads a nested claim."),
     in_group(
         KeyGroup::Issuer,
         "leeway_seconds",
@@ -444,45 +444,45 @@ pub const KEYS: [Key; 102] = [
     .doc("How far the clock of the issuer may be off."),
     in_group(KeyGroup::Role, "groups", ValueKind::Texts, DefaultValue::Described("none"))
         .example("[\"staff\"]")
-        .doc("Groups whose members have the role. Without groups, scopes and callers everybody has it."),
+        .doc("Groups whose members have the role; if groups, scopes and callers are all unset, every caller has it."),
     in_group(KeyGroup::Role, "scopes", ValueKind::Texts, DefaultValue::Described("none"))
         .example("[\"mcp:write\"]")
-        .doc("Scopes that a token needs, all of them, to have the role."),
+        .doc("Scopes that give the role; the token must have all of them."),
     in_group(KeyGroup::Role, "callers", ValueKind::Texts, DefaultValue::Described("none"))
         .example("[\"key:ada\", \"https://login.example *\"]")
-        .doc("Callers that have it: key:NAME, or issuer and subject; * matches any characters."),
+        .doc("Callers that have the role: key:NAME, or issuer and subject; * matches any characters."),
     in_group(KeyGroup::Role, "tier", ValueKind::Choice(&Tier::NAMES), DefaultValue::Choice(Tier::NAMES[2]))
         .example("\"read\"")
-        .doc("What it allows to call and read."),
+        .doc("Tier that the role gives: what its callers may call and read."),
     in_group(KeyGroup::Role, "servers", ValueKind::Texts, DefaultValue::Described("all"))
         .example("[\"github\", \"jira-*\"]")
-        .doc("Servers that it allows; * matches any characters."),
+        .doc("Servers that the role allows; * matches any characters."),
     in_group(KeyGroup::Role, "tools", ValueKind::Texts, DefaultValue::Described("all, and resources"))
         .example("[\"list_*\", \"search\"]")
-        .doc("Tools and prompts that it allows, by the names that their servers give them."),
+        .doc("Tools and prompts that the role allows, by the names that their servers give them."),
     in_group(KeyGroup::Role, "requests_per_minute", up_to(1 << 30), DefaultValue::Described("no limit"))
         .example("120")
-        .doc("Maximum requests of each of its callers in a minute, on each replica."),
+        .doc("Maximum requests per caller and minute, on each replica."),
     in_group(KeyGroup::Role, "requests_per_day", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("5000")
-        .doc("Maximum requests of each of its callers in a day (UTC)."),
+        .doc("Maximum requests per caller and day (UTC)."),
     in_group(KeyGroup::Role, "tokens_per_day", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("2000000")
-        .doc("Maximum tokens of answers to each of its callers in a day (UTC)."),
+        .doc("Maximum tokens of answers per caller and day (UTC)."),
     in_group(KeyGroup::Role, "stored_bytes_per_day", up_to(MAX_NUMBER), DefaultValue::Described("no limit"))
         .example("1073741824")
-        .doc("Maximum bytes that each of its callers stores in a day (UTC), after compression."),
+        .doc("Maximum bytes stored per caller and day (UTC), after compression."),
 ];
 
-/// The defaults of the gateway.
+/// The defaults of the gateway; times are in seconds.
 pub(crate) const GATEWAY_IN_FLIGHT: u64 = 512;
 pub(crate) const GATEWAY_WAITING: u64 = 256;
 pub(crate) const GATEWAY_QUEUE: u64 = 30;
 pub(crate) const ISSUER_LEEWAY: u64 = 30;
 
-/// Whose requests share a connection to a server.
+/// The values of `sharing`: whose requests share a connection to a server.
 pub(crate) const SHARING: [&str; 4] = ["auto", "shared", "caller", "sticky"];
-/// The defaults of the times and limits of a server behind a gateway.
+/// The defaults of a server behind the gateway; times are in seconds.
 pub(crate) const UPSTREAM_TIMEOUT: u64 = 600;
 pub(crate) const UPSTREAM_START: u64 = 30;
 pub(crate) const UPSTREAM_IDLE: u64 = 900;
@@ -544,7 +544,7 @@ impl Key {
         Self { user_only: true, ..self }
     }
 
-    /// Returns the flag and the environment variable that set it as well.
+    /// Returns the flag and the environment variable that also set it.
     pub fn other_sources(&self) -> impl Iterator<Item = &'static str> {
         [self.flag, self.variable].into_iter().filter(|name| !name.is_empty())
     }
@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_changes_something_of_its_own() {
+    fn every_key_has_an_effect_that_no_other_key_has() {
         let (mut rules, mut clients) = (vec![Rules::default()], vec![ProfileRules::default()]);
         for key in &KEYS {
             match key.group {
@@ -645,12 +645,12 @@ mod tests {
 
     /// A key that is added must say here whether a stranger's project may set it.
     #[test]
-    fn a_project_sets_what_concerns_answers() {
-        let of_projects_too = [KeyGroup::Rules, KeyGroup::Client, KeyGroup::Store, KeyGroup::Objects];
-        let (some, gateway): (Vec<&Key>, Vec<&Key>) =
-            KEYS.iter().partition(|key| of_projects_too.contains(&key.group));
+    fn a_project_may_set_only_keys_that_affect_answers() {
+        let groups_of_run = [KeyGroup::Rules, KeyGroup::Client, KeyGroup::Store, KeyGroup::Objects];
+        let (run, gateway): (Vec<&Key>, Vec<&Key>) =
+            KEYS.iter().partition(|key| groups_of_run.contains(&key.group));
         assert!(gateway.iter().all(|key| key.user_only), "a project sets nothing of a gateway");
-        let user_only: Vec<&str> = some.iter().filter(|key| key.user_only).map(|key| key.name).collect();
+        let user_only: Vec<&str> = run.iter().filter(|key| key.user_only).map(|key| key.name).collect();
         assert_eq!(
             user_only,
             [
@@ -681,23 +681,24 @@ mod tests {
                 "credentials_profile"
             ]
         );
-        let of_projects = |group| {
+        let names_for_projects = |group| {
             let keys = Key::in_group(group).filter(|key| !key.user_only);
             keys.map(|key| key.name).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
-            of_projects(KeyGroup::Rules),
+            names_for_projects(KeyGroup::Rules),
             "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens style compact compare fields rows kind page_size \
              on_store_failure probe_when contract_when label_field id_field token_seconds auto_negotiate_bytes domain category_budgets max_items \
              max_string max_lines max_depth offer_output full_cap_tokens session_max_bytes"
         );
         assert_eq!(
-            of_projects(KeyGroup::Client),
+            names_for_projects(KeyGroup::Client),
             "budget_tokens follow_up_tokens line_tokens max_bytes cap_tokens output_schema resource_link count_percent \
              program profile"
         );
         assert_eq!(
-            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream, KeyGroup::Gateway].map(of_projects),
+            [KeyGroup::Store, KeyGroup::Objects, KeyGroup::Upstream, KeyGroup::Gateway]
+                .map(names_for_projects),
             [String::new(), String::new(), String::new(), String::new()]
         );
     }
@@ -754,7 +755,7 @@ mod tests {
                     assert_eq!(rules.over(profile.clone()), profile, "{}", key.name);
                     assert_eq!(client_value(&profile, key.name), Some(default));
                 }
-                // `upstream.rs` and `access.rs` take them from here.
+                // `upstream.rs` and `access.rs` read these defaults from the constants above.
                 KeyGroup::Upstream
                 | KeyGroup::Gateway
                 | KeyGroup::GatewayKey

@@ -54,7 +54,7 @@ A server behind `tidegate gateway`, which lists its tools as `NAME__tool`. The r
 const GATEWAY: &str = "
 ## [gateway]
 
-`tidegate gateway` itself. Who may call it is in the sections below; without keys and issuers everybody on this machine may.
+Settings of `tidegate gateway` itself. The sections below say who may call it; without keys and issuers, everybody on this machine may.
 ";
 const GATEWAY_KEY: &str = "
 ## [gateway.key.NAME]
@@ -64,12 +64,12 @@ A caller with a key, which `tidegate gateway key` makes. Its name is `key:NAME`.
 const ISSUER: &str = "
 ## [gateway.issuer.NAME]
 
-An issuer of tokens. The name of a caller is the issuer and the subject of its token, with a space between them.
+An issuer of tokens. A caller's name is the issuer and the subject of its token, separated by a space.
 ";
 const ROLE: &str = "
 ## [gateway.role.NAME]
 
-What callers may use. A caller may use what any of its roles allows. Without roles every verified caller may use everything.
+What callers may use. A caller may use whatever one of its roles allows. Without any role in the file, every verified caller may use everything.
 ";
 
 /// Returns the page, in Markdown.

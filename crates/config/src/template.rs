@@ -48,7 +48,7 @@ pub fn template() -> String {
     out.push_str("\n# A server behind tidegate gateway, which lists its tools as NAME__tool: either a command or a url.\n");
     out.push_str("#[upstream.memory]\n");
     list(&mut out, KeyGroup::Upstream);
-    out.push_str("\n# tidegate gateway itself.\n#[gateway]\n");
+    out.push_str("\n# Settings of tidegate gateway itself.\n#[gateway]\n");
     list(&mut out, KeyGroup::Gateway);
     out.push_str("\n# A caller of the gateway with a key.\n#[gateway.key.ada]\n");
     list(&mut out, KeyGroup::GatewayKey);

@@ -1,6 +1,6 @@
 //! Hints about a tool's results, for results that are not recognised correctly.
 //!
-//! A policy gives them; the shaping engine follows each hint that the result bears out and ignores the others.
+//! A policy gives them; the shaping engine follows each hint that matches the result, and ignores the others.
 
 /// Hints about a result. A hint that does not match the result is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

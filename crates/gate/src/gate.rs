@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A result is stored before it is answered; a follow-up is answered from the store alone. Nothing here calls a tool.
-//! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, `keep_passed.rs` stores what passed
-//! where a policy says so, `follow_ups.rs` answers from the
-//! store, `save.rs` writes parts to files, or to whoever follows a link to one, `negotiate.rs` and `lists.rs` let callers know what they can ask for, `permission.rs` says what they may, and
+//! `verdict.rs` decides what passes, `overflow.rs` stores and shapes what does not, and `keep_passed.rs` stores what passed if
+//! a policy says so. `follow_ups.rs` answers from the store, and `save.rs` writes parts to files, or to a client that follows a
+//! link. `negotiate.rs` and `lists.rs` tell callers what they can ask for, `permission.rs` decides what they may, and
 //! `ledger.rs` records what calls cost.
 
 mod follow_ups;
@@ -89,7 +89,7 @@ pub struct Gate {
     pub(crate) offers_arguments: AtomicBool,
     /// Whether any tool may take references in its arguments; where none does, no call is searched for them.
     pub(crate) uses_references: AtomicBool,
-    /// Whether whoever uses this gate resolves references before it forwards a call.
+    /// Whether the user of this gate resolves references before it forwards a call.
     resolves_references: bool,
     input_schemas: InputSchemas,
     /// Whether the upstream was seen to have a tool of our tool's usual name.
@@ -165,7 +165,7 @@ impl Gate {
         Self { is_in_shell, ..self }
     }
 
-    /// Returns the gate for somebody who resolves references before a call is made; without it no tool takes references.
+    /// Declares that the user of this gate resolves references before it forwards a call; without this, no tool takes references.
     #[must_use]
     pub fn resolving_references(self) -> Self {
         Self { resolves_references: true, ..self }

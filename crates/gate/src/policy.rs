@@ -1,7 +1,7 @@
 //! The rules for one tool, resolved from those for the run, the tool, the server and everything.
 //!
-//! [`Rules`] are what somebody wrote: every key may be absent. [`Policies`] holds all rules of one server; a [`Policy`]
-//! is the outcome for one tool, with a default for every key that nobody set.
+//! [`Rules`] are the keys as written, each of which may be absent. [`Policies`] holds all rules of one server; a [`Policy`] is
+//! the outcome for one tool, with a default for every key that is not set.
 
 mod check;
 

@@ -1,8 +1,8 @@
-//! A link to a view of a kept result: `<base>/saved/<token>/<name>`.
+//! A link to a view of a stored result: `<base>/saved/<token>/<name>`.
 //!
 //! The token holds the result, the view, the caller's tier and the time it expires. It is sealed with the store's key over
-//! all of them, the owner of the result and the name of the file, so that nothing has to be remembered for it, and nothing
-//! about it can be changed or used by somebody else.
+//! all of them, the owner of the result and the name of the file. So tidegate keeps no state for a link, and nobody can change a
+//! link or use that of another owner.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -27,7 +27,7 @@ pub(crate) struct LinkTarget {
     pub(crate) expires: Millis,
 }
 
-/// A link that somebody follows; it may not be valid.
+/// A link that a client follows, not checked yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedLink {
     name: FileName,

@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for Tier {
 pub fn refusal(tool: &str, needed: Tier, has: Tier) -> String {
     format!(
         "{tool} needs the tier {needed}, and this caller has {has}. Nothing was run. Use a tool from tools/list, or ask \
-         whoever runs the server for the tier."
+         the administrator of the server for the tier."
     )
 }
 

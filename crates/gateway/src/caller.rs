@@ -1,9 +1,9 @@
-//! Who is calling: the seam between the gateway that serves and whoever authenticates its callers.
+//! Who is calling: the interface between the gateway and the code that authenticates its callers.
 //!
 //! The gateway asks [`Authenticate`] before it reads the body of a request. It gets a [`Principal`], which says whose
 //! results the caller can read and which servers and tools it may use, or a [`Challenge`], which is the response that
-//! refuses the request. Every caller is somebody: without authentication ([`Unauthenticated`]) each session is a caller of
-//! its own, and never the user of this process.
+//! refuses the request. Without authentication ([`Unauthenticated`]) each session is a caller of its own, never the user who
+//! runs the gateway.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +18,7 @@ use tidegate_gate::tier::Tier;
 
 use crate::limits::Limits;
 
-/// A future that an authenticator returns.
+/// The future that [`Authenticate::authenticate`] returns.
 pub type Authenticating<'a> = Pin<Box<dyn Future<Output = Result<Arc<Principal>, Challenge>> + Send + 'a>>;
 
 /// Finds out who sends a request.
@@ -27,7 +27,7 @@ pub trait Authenticate: Send + Sync {
     /// `https://gateway.example/mcp`.
     fn authenticate<'a>(&'a self, headers: &'a HeaderMap, resource: &'a str) -> Authenticating<'a>;
 
-    /// Returns the refusal of a request whose address carries a credential, which would end up in logs.
+    /// Refuses a request that carries a credential in its URL, which would end up in logs; `None` accepts it.
     fn refuse_address(&self, query: Option<&str>, resource: &str) -> Option<Challenge> {
         let _ = (query, resource);
         None
@@ -44,8 +44,8 @@ pub trait Authenticate: Send + Sync {
         None
     }
 
-    /// Returns the response to a verified caller that may not use a tool: `insufficient_scope` with all the scopes that
-    /// would be needed. `None` if no scope would allow it; then the tool does not exist for this caller.
+    /// Returns the response to a verified caller that lacks the scopes for a tool: `insufficient_scope` with all scopes that
+    /// the tool requires. `None` if no scope would allow it.
     fn step_up(&self, principal: &Principal, use_of: Use<'_>, resource: &str) -> Option<Challenge> {
         let _ = (principal, use_of, resource);
         None
@@ -74,7 +74,7 @@ pub struct Principal {
     pub limits: Limits,
     /// Which servers and tools it may use.
     permission: Permission,
-    /// With which tier it uses something, where that differs.
+    /// The tier for each use; `None` if it is always `tier`.
     tiers: Option<Tiers>,
 }
 
@@ -85,7 +85,7 @@ type Tiers = Box<dyn Fn(Use<'_>) -> Tier + Send + Sync>;
 type Permission = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
 
 impl Principal {
-    /// Returns a verified caller, with what it may use.
+    /// Returns a verified caller; `may` says what it may use.
     pub fn verified(
         owner: CallerId,
         tier: Tier,
@@ -96,19 +96,19 @@ impl Principal {
         Self { owner: Some(owner), tier, groups, limits, permission, tiers: None }
     }
 
-    /// Returns the caller with limits.
+    /// Limits what the caller may consume.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Returns the caller with a tier for each use.
+    /// Makes the tier of the caller depend on what it uses.
     #[must_use]
     pub fn with_tiers(self, tiers: impl Fn(Use<'_>) -> Tier + Send + Sync + 'static) -> Self {
         Self { tiers: Some(Box::new(tiers)), ..self }
     }
 
-    /// Returns a caller about whom nothing is known; it may use everything.
+    /// Returns a caller that was not authenticated; it may use everything.
     pub fn unauthenticated() -> Self {
         Self {
             owner: None,
@@ -144,16 +144,16 @@ impl fmt::Debug for Principal {
     }
 }
 
-/// The refusal of a request: the parts of an HTTP response.
+/// The refusal of a request, as the parts of an HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
-    /// 401, 403, or 429 and 503 where the caller should try again.
+    /// 400, 401 or 403; 429 or 503 if the caller should try again later.
     pub status: StatusCode,
     /// The value of `WWW-Authenticate`.
     pub www_authenticate: Option<String>,
     /// Seconds after which the client may try again.
     pub retry_after: Option<u64>,
-    /// What is wrong and what to do, for the client.
+    /// Tells the client what is wrong and what to do.
     pub message: String,
 }
 
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verified_caller_may_use_what_it_was_given() {
+    fn a_verified_caller_may_use_only_what_its_permission_allows() {
         let owner = CallerId::new("https://issuer.example ada").unwrap();
         let may = |use_of: Use<'_>| use_of.server == "github" && use_of.tool != Some("delete_repo");
         let ada = Principal::verified(owner, Tier::Read, BTreeSet::new(), may);

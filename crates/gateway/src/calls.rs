@@ -1,8 +1,8 @@
-//! Calls on their way: the seam between the gateway that serves and whoever limits, counts and records calls.
+//! Requests in flight: the interface between the gateway and the code that limits, counts and records them.
 //!
-//! The gateway asks [`Govern::admit`] before a request goes to a server. What it gets is dropped when the request is
-//! answered, so a place in a queue is given back whatever happens. Sizes and tokens of results are in the entries of the
-//! ledger, which [`Govern::record`] gets as well.
+//! The gateway calls [`Govern::admit`] before it sends a request to a server, and holds the returned [`Admitted`] until the
+//! request ends. Dropping it gives the place in the queue back, however the request ended. [`Govern::record`] gets each entry
+//! of the ledger, which has the bytes and tokens of a result.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -33,15 +33,15 @@ pub enum End {
     Answered,
     /// The server answered with a JSON-RPC error of this code, or the gateway did in its place.
     Failed(i64),
-    /// The server could not be reached, broke off, or did not answer in time.
+    /// The server could not be reached, closed the connection, or did not answer in time.
     Unreachable,
-    /// The client is gone.
+    /// The client cancelled the request or disconnected.
     Abandoned,
 }
 
 /// A request that was admitted. Dropping it without [`Admitted::end`] means [`End::Abandoned`].
 pub trait Admitted: Send + Sync {
-    /// Notes how the request ended.
+    /// Records how the request ended.
     fn end(&self, end: End);
 }
 
@@ -53,12 +53,12 @@ pub trait Govern: Send + Sync {
     /// Waits until a request may go to its server, or refuses it.
     fn admit<'a>(&'a self, request: Request<'a>) -> Admitting<'a>;
 
-    /// Takes an entry of the ledger: one per result, with its sizes.
+    /// Records a result or a follow-up, with its sizes, from its entry in the ledger.
     fn record(&self, call: &Call) {
         let _ = call;
     }
 
-    /// Returns the text at `/metrics`, with its content type; `None` if there is none.
+    /// Returns the content type and the body of `/metrics`; `None` if nothing is measured.
     fn metrics(&self) -> Option<(&'static str, Vec<u8>)> {
         None
     }
@@ -68,14 +68,14 @@ pub trait Govern: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unlimited;
 
-struct Nothing;
+struct AlwaysAdmitted;
 
-impl Admitted for Nothing {
+impl Admitted for AlwaysAdmitted {
     fn end(&self, _: End) {}
 }
 
 impl Govern for Unlimited {
     fn admit<'a>(&'a self, _: Request<'a>) -> Admitting<'a> {
-        Box::pin(std::future::ready(Ok(Box::new(Nothing) as Box<dyn Admitted>)))
+        Box::pin(std::future::ready(Ok(Box::new(AlwaysAdmitted) as Box<dyn Admitted>)))
     }
 }

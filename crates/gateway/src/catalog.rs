@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use tidegate_gate::raw;
 
-/// A list that servers have.
+/// A kind of list that servers offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListKind {
     /// `tools/list`.
@@ -56,7 +56,7 @@ impl ListKind {
         }
     }
 
-    /// Returns the capability of a server that has it.
+    /// Returns the capability by which a server declares it.
     pub fn capability(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -65,7 +65,7 @@ impl ListKind {
         }
     }
 
-    /// Returns the list that a notification says has changed.
+    /// Returns the lists that a notification declares changed.
     pub fn of_change(method: &str) -> Option<&'static [Self]> {
         match method {
             "notifications/tools/list_changed" => Some(&[Self::Tools]),
@@ -79,7 +79,7 @@ impl ListKind {
 /// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name or address.
+    /// Its name or URI.
     pub key: String,
     /// The entry, as its server wrote it.
     pub json: Vec<u8>,
@@ -88,14 +88,14 @@ pub struct Entry {
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Its entries; one without a name is left out.
+    /// Its entries, except those without a name or URI.
     pub entries: Vec<Entry>,
     /// The cursor of the next page, as JSON.
     pub next: Option<String>,
 }
 
 impl Page {
-    /// Reads the result of a request for a list; `None` if it is not one.
+    /// Reads the result of a list request; `None` if it is not a page of this list.
     pub fn read(kind: ListKind, result: &[u8]) -> Option<Self> {
         let whole = raw::whole(result)?;
         let list = raw::member(result, &whole, kind.member())?;
@@ -135,13 +135,13 @@ impl Catalog {
         self.list(kind).iter().any(|entry| entry.key == key)
     }
 
-    /// Returns how much of an address the best matching template spells out; `None` if no template matches.
+    /// Returns how many bytes of a URI the best matching template spells out; `None` if no template matches.
     pub fn matching_template(&self, uri: &str) -> Option<usize> {
         self.list(ListKind::Templates).iter().filter_map(|entry| template_match(&entry.key, uri)).max()
     }
 }
 
-/// Returns how many bytes of an address a template spells out before its first variable; `None` if it does not match.
+/// Returns how many bytes of a URI a template spells out before its first variable; `None` if it does not match.
 fn template_match(template: &str, uri: &str) -> Option<usize> {
     let (start, rest) = template.split_once('{').unwrap_or((template, ""));
     if rest.is_empty() {
@@ -171,7 +171,7 @@ impl Announcement {
         }
     }
 
-    /// Returns whether the server has a list.
+    /// Returns whether the server declares the capability of a list.
     pub fn has(&self, kind: ListKind) -> bool {
         self.capabilities.get(kind.capability()).is_some_and(|capability| !capability.is_null())
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_match_by_what_they_spell_out() {
+    fn a_template_matches_by_the_text_around_its_variables() {
         for (template, uri, expected) in [
             ("file:///{path}", "file:///a/b", Some(8)),
             ("db://{table}/schema", "db://t/schema", Some(5)),

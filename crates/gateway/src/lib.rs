@@ -1,8 +1,8 @@
-//! The names and lists of many MCP servers as those of one.
+//! Makes the names and lists of many MCP servers look like those of one server.
 //!
 //! [`names`] gives tools and prompts their listed names, [`catalog`] holds what one server offers, and [`lists`] makes one
-//! list of many, in pages with a cursor that [`seal`] protects. [`caller`] is where callers are authenticated, and [`calls`]
-//! where their requests are limited and counted.
+//! list of many, in pages with a cursor that [`seal`] protects. [`caller`] and [`calls`] define the traits that authenticate
+//! callers and that limit and count their requests; `tidegate-access` implements them.
 
 pub mod caller;
 pub mod calls;

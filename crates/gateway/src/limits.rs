@@ -1,6 +1,6 @@
-//! What one caller may consume, and (below) how it is counted.
+//! Limits on what one caller may consume.
 
-/// What one caller may consume; `None` is no limit. A day begins at 00:00 UTC.
+/// What one caller may consume; `None` means no limit. A day begins at 00:00 UTC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Requests to servers in a minute, on each replica.
@@ -14,7 +14,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns for each limit the more generous one.
+    /// Returns the more generous value of each limit.
     pub fn or(self, other: Self) -> Self {
         fn wider<N: Ord>(one: Option<N>, two: Option<N>) -> Option<N> {
             Some(one?.max(two?))

@@ -1,7 +1,7 @@
-//! One list made of those of all servers, in pages with a cursor of our own.
+//! Merges the lists of all servers into one, in pages with the gateway's own cursor.
 //!
 //! Servers come in the order of the configuration, and entries in the order of their server. Tools and prompts get their
-//! listed names; addresses of resources stay as they are, and the first server that has one wins. A cursor names the last
+//! listed names. URIs of resources stay as they are, and the first server that lists a URI owns it. A cursor names the last
 //! entry of its page, so that a page continues where it ended even if entries before it come or go.
 
 use std::borrow::Borrow;
@@ -15,9 +15,9 @@ use crate::catalog::{Catalog, Entry, ListKind};
 use crate::names::listed_name;
 use crate::seal::{Purpose, Sealer};
 
-/// The most entries of a page. Many clients read one page only, so it is large.
+/// The maximum number of entries in a page. It is large, because many clients read only one page.
 const MAX_PAGE_ENTRIES: usize = 1000;
-/// The most bytes of a page, unless one entry has more.
+/// The maximum size of a page, unless a single entry is larger.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
 /// What one server offers, and how it is listed.
@@ -44,11 +44,11 @@ impl Offer {
 /// An entry of the merged list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedEntry {
-    /// The name or address under which it is listed.
+    /// The name or URI under which it is listed.
     pub name: String,
     /// The server it belongs to.
     pub server: Arc<str>,
-    /// The name or address that its server gave it.
+    /// The name or URI that its server gave it.
     pub key: String,
     /// The entry, with its listed name.
     pub json: Vec<u8>,
@@ -87,11 +87,11 @@ struct Position {
     list: String,
     /// The last entry that was listed.
     after: String,
-    /// How many were listed, should that entry be gone.
+    /// How many entries came up to it, in case it is removed.
     count: usize,
 }
 
-/// A cursor that is not valid: forged, of another caller, or of another list.
+/// A cursor is forged, or belongs to another caller or another list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this cursor is not valid for this list; ask for the list without a cursor")]
 pub struct InvalidCursor;
@@ -109,7 +109,7 @@ pub struct ListPage<'l, E = ListedEntry> {
 ///
 /// # Errors
 ///
-/// A cursor that is not valid.
+/// The cursor is not valid.
 pub fn page<'l, E: Borrow<ListedEntry>>(
     kind: ListKind,
     entries: &'l [E],
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_renamed_and_addresses_stay() {
+    fn tools_are_renamed_and_uris_stay() {
         let offers = [offer("one", &["a", "b"], &["x://1"]), offer("two", &["a"], &["x://1", "x://2"])];
         let names: Vec<String> =
             merge(ListKind::Tools, &offers).into_iter().map(|entry| entry.name).collect();
@@ -186,9 +186,9 @@ mod tests {
         let resources = merge(ListKind::Resources, &offers);
         let owners: Vec<(&str, &str)> =
             resources.iter().map(|entry| (&*entry.server, entry.name.as_str())).collect();
-        assert_eq!(owners, [("one", "x://1"), ("two", "x://2")], "the first server wins");
-        let alone = Offer { keeps_names: true, ..offer("one", &["a.b"], &[]) };
-        assert_eq!(merge(ListKind::Tools, &[alone])[0].json, br#"{"x":1.0,"name":"a.b"}"#);
+        assert_eq!(owners, [("one", "x://1"), ("two", "x://2")], "the first server owns a URI");
+        let only_server = Offer { keeps_names: true, ..offer("one", &["a.b"], &[]) };
+        assert_eq!(merge(ListKind::Tools, &[only_server])[0].json, br#"{"x":1.0,"name":"a.b"}"#);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
                     break;
                 }
                 if removed < 900 && removed < entries.len() {
-                    // One of those that were listed already, other than the last.
+                    // Removes an entry that was listed already, but not the last one, which the cursor names.
                     entries.remove(removed.min(seen.len() - 2));
                 }
             }

@@ -1,13 +1,13 @@
 //! The names under which tools and prompts are listed: `server__tool`, a pure function of server and tool.
 //!
-//! A name never depends on which other servers there are, so it does not change when one joins or leaves. It matches
-//! `^[a-zA-Z0-9_-]{1,60}$`, which every known client accepts. A name that had to be changed, or is long, is cut and ends in a
-//! hash of what it stands for; a name that merely looks like such a one gets a hash as well. So two tools share a name only
-//! if their hashes collide.
+//! A name does not depend on the other servers, so it stays the same when one joins or leaves. It matches
+//! `^[a-zA-Z0-9_-]{1,60}$`, which every known client accepts. A name with other characters, or a long one, is changed and ends
+//! in a hash of server and tool. A name that happens to end like a hash gets a hash as well. So two tools share a name only if
+//! their hashes collide.
 
 /// What separates the server from the tool.
 pub const SEPARATOR: &str = "__";
-/// The longest name without a hash, and what is left of a longer one.
+/// The longest name without a hash; a longer name is cut to this length before its hash.
 const MAX_PLAIN_BYTES: usize = 45;
 /// The hexadecimal digits of a hash.
 const HASH_DIGITS: usize = 8;
@@ -24,7 +24,7 @@ pub fn listed_name(server: &str, name: &str) -> String {
     let is_unchanged = !server.is_empty()
         && !name.is_empty()
         && listed.strip_prefix(server).and_then(|rest| rest.strip_prefix(SEPARATOR)) == Some(name);
-    // Only then is the first separator in the name the one between server and tool.
+    // Otherwise the first separator in the name may not be the one between server and tool.
     let is_unambiguous = !server.contains(SEPARATOR) && !server.ends_with('_');
     if is_unchanged && is_unambiguous && listed.len() <= MAX_PLAIN_BYTES && !ends_in_hash(&listed) {
         return listed;
@@ -33,7 +33,7 @@ pub fn listed_name(server: &str, name: &str) -> String {
     format!("{listed}_{}", hash(server, name))
 }
 
-/// Replaces what clients do not accept in a name.
+/// Replaces the characters that clients do not accept in a name.
 fn clean(name: &str) -> String {
     let is_accepted = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     name.chars().map(|character| if is_accepted(character) { character } else { '_' }).collect()
@@ -72,17 +72,17 @@ mod tests {
         assert_eq!(listed_name("a", &"b".repeat(43)).len(), 54);
     }
 
-    /// Each pair would have one name if servers and tools were only joined.
+    /// Each pair would have the same name if server and tool were only joined.
     #[test]
-    fn what_would_collide_does_not() {
+    fn names_that_would_be_equal_when_joined_differ() {
         let hashed = listed_name("a", "b.c");
-        let imitation = hashed.strip_prefix("a__").unwrap();
+        let looks_hashed = hashed.strip_prefix("a__").unwrap();
         for (one, two) in [
             (("a", "b__c"), ("a__b", "c")),
             (("a", "_b"), ("a_", "b")),
             (("a", "b.c"), ("a", "b_c")),
             (("a", "b.c"), ("a", "b c")),
-            (("a", "b.c"), ("a", imitation)),
+            (("a", "b.c"), ("a", looks_hashed)),
             (("a.b", "c"), ("a_b", "c")),
             (("a", ""), ("a", "_")),
             (("", "a"), ("_", "a")),

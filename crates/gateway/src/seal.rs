@@ -1,7 +1,7 @@
-//! Tokens that clients carry for us: list cursors and the ids of sessions.
+//! Tokens that clients hold for the gateway: list cursors and session ids.
 //!
-//! A token is its text and a seal over purpose, caller and text, with the key of the store. Every replica that shares the
-//! store's key can open it, nobody can forge one, and one caller's token is worth nothing to another.
+//! A token is a text and a seal, which is computed over purpose, caller and text with the store's key. Every replica with that
+//! key can open it, nobody without the key can forge one, and a token does not open for another caller.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,25 +35,25 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Returns a sealer with the key of a store.
+    /// Returns a sealer that uses the key of a store.
     pub fn new(keep: Arc<UserStore>) -> Self {
         Self { keep, opened: Mutex::default() }
     }
 
-    /// Returns a token with a text for a caller.
+    /// Returns a token that holds a text for a caller.
     ///
     /// # Errors
     ///
-    /// The store, which has the key, cannot be opened.
+    /// The store cannot be opened, so its key cannot be read.
     pub fn seal(&self, purpose: Purpose, caller: &str, text: &[u8]) -> Result<String, StoreError> {
         let seal = self.mac(purpose, caller, text)?;
         Ok(URL_SAFE_NO_PAD.encode([text, &seal].concat()))
     }
 
-    /// Returns the text of a token that was sealed for this purpose and caller.
+    /// Returns the text of a token; `None` unless it was sealed for this purpose and caller.
     pub fn open(&self, purpose: Purpose, caller: &str, token: &str) -> Option<Vec<u8>> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-        let (owner, id) = place(purpose, caller);
+        let (owner, id) = binding(purpose, caller);
         let opened = self.opened().ok()?;
         let text = bytes.len().checked_sub(opened.seal(&owner, &id, &[]).len())?;
         let given = bytes.split_off(text);
@@ -67,7 +67,7 @@ impl Sealer {
     }
 
     fn mac(&self, purpose: Purpose, caller: &str, text: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let (owner, id) = place(purpose, caller);
+        let (owner, id) = binding(purpose, caller);
         Ok(self.opened()?.seal(&owner, &id, text).to_vec())
     }
 
@@ -82,8 +82,9 @@ impl Sealer {
     }
 }
 
-/// Returns what a seal is bound to. Seals of results have the id of a result; these have one that no result can have.
-fn place(purpose: Purpose, caller: &str) -> (Owner, ArtifactId) {
+/// Returns the owner and the id that a seal is bound to. No result has an owner of the kind `gateway`, so no token is valid
+/// as the cursor of a result.
+fn binding(purpose: Purpose, caller: &str) -> (Owner, ArtifactId) {
     let owner = Owner::of_parts("gateway", &[purpose.name(), caller]);
     (owner, ArtifactId::parse_bare("000000000000").unwrap_or_else(ArtifactId::random))
 }

@@ -219,7 +219,7 @@ impl Link {
         self.conversation().tasks.tool_of(task)
     }
 
-    /// Returns the conversation of a client that is somebody else than the user of this process.
+    /// Returns the conversation of a client that is not the user of this process.
     pub fn of_principal(self, principal: Principal) -> Self {
         Arc::make_mut(&mut self.conversation().caller).principal = principal;
         self

@@ -1,8 +1,8 @@
 //! The head of a JSON-RPC message: its kind, its id, its method, and the byte ranges of its other parts.
 //!
-//! A message is parsed once when it arrives, and its head travels with its bytes from then on. Whoever edits the bytes
-//! moves the head along ([`ParsedLine::edit`]), so nobody has to parse them again. A head owns what it needs and borrows
-//! nothing; ids and methods of the usual length are stored inline, so parsing one message allocates nothing.
+//! A message is parsed once, when it arrives, and its head travels with its bytes from then on. An edit of the bytes adjusts the
+//! head ([`ParsedLine::edit`]), so they are never parsed again. A head owns its data; ids and methods of the usual length are
+//! stored inline, so parsing one message allocates nothing.
 
 use std::borrow::Cow;
 

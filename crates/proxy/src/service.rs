@@ -15,10 +15,10 @@
 //!
 //! A request belongs to a `session`, whose client introduced itself in `initialize`; without one, the request introduces its
 //! client itself. `"caller":"ada"` names who may read what the request stores: another caller cannot. `"caller":null` is
-//! somebody unknown, who reads only what its own session stored, or, without a session, that whose id it was given; such ids
-//! cannot be guessed. Without the member, everybody is one caller.
-//! `{"id":1,"cancel":true}` drops a request whose response will not come, and `{"end":"a"}` a session. A line that makes no
-//! sense is answered with `{"id":1,"failed":"why"}`. What else an adapter can ask for is in `functions.rs`.
+//! an unknown caller, who reads only results that its own session stored or, without a session, results whose ids it was given,
+//! which cannot be guessed. Without the member, all clients are the same caller.
+//! `{"id":1,"cancel":true}` drops a request whose response will not come, and `{"end":"a"}` a session. An invalid line
+//! is answered with `{"id":1,"failed":"why"}`. What else an adapter can ask for is in `functions.rs`.
 
 mod functions;
 mod lines;
@@ -48,7 +48,7 @@ pub enum Who {
     Everybody,
     /// The caller of this name.
     Named(String),
-    /// Somebody unknown, in the session of this name if there is one.
+    /// An unknown caller, in the session of this name if there is one.
     Unknown(Option<String>),
 }
 

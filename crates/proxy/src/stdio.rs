@@ -350,8 +350,8 @@ impl StdioProxy {
     }
 
     /// Ends the server after the client has closed its side, or a signal told tidegate to end. Open requests may still be
-    /// answered while somebody could read the responses; then the server's input is closed, and a server that stays is
-    /// signalled.
+    /// answered while the client could read the responses. Then the server's input is closed, and a server that does not exit
+    /// gets a signal.
     fn end_after_client(&self, state: &mut EndState, child: &Child, workers: &Workers) -> u8 {
         let (drain_time, work_time, reason) = match state.client_gone {
             true => (MAX_DRAIN_TIME, MAX_WORK_TIME, "the client closed its side, and the server was ended"),

@@ -1,11 +1,11 @@
-//! Seals what a store holds: XChaCha20-Poly1305 with a random nonce, bound to the place where it is stored.
+//! Encrypts the content of a store: XChaCha20-Poly1305 with a random nonce, bound to the place where the bytes are stored.
 //!
 //! ```text
 //! magic(4) key-id(8) nonce(24) ciphertext tag(16)
 //! ```
 //!
-//! The place is associated data: owner, body and number of a chunk, for example. Sealed bytes that were changed, cut, or
-//! moved to another place do not open. Digests of bodies are keyed, so that a digest reveals nothing about its bytes.
+//! The place is the associated data, for example owner, body and number of a chunk. Sealed bytes that were changed, truncated
+//! or moved to another place do not open. Digests of bodies are keyed, so that a digest does not confirm a guess of its bytes.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -14,17 +14,17 @@ use crate::key::{KeyId, StoreKey};
 
 const MAGIC: [u8; 4] = *b"TGs1";
 const NONCE_BYTES: usize = 24;
-/// Bytes before the nonce: what tells that something is sealed, and with which key.
+/// The size of magic and key id, which say that bytes are sealed, and with which key.
 pub(crate) const HEADER_BYTES: usize = MAGIC.len() + 8;
-/// Bytes by which sealing makes something longer.
+/// The number of bytes that sealing adds.
 pub(crate) const OVERHEAD_BYTES: usize = HEADER_BYTES + NONCE_BYTES + 16;
 
-/// Where something sealed belongs. Its parts are written with their lengths, so that no two places have the same bytes.
+/// The place that sealed bytes are bound to. Its parts are encoded with their lengths, so no two places have the same encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place(Vec<u8>);
 
 impl Place {
-    /// Returns the place that some parts identify.
+    /// Returns the place that these parts identify.
     pub(crate) fn new(parts: &[&[u8]]) -> Self {
         let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
         for part in parts {
@@ -34,13 +34,13 @@ impl Place {
         Self(bytes)
     }
 
-    /// Returns a place within this one.
+    /// Returns a numbered place within this one, such as a chunk of a body.
     pub(crate) fn numbered(&self, number: u64) -> Self {
         Self([&self.0[..], &number.to_le_bytes()].concat())
     }
 }
 
-/// A key, ready to use.
+/// A key with what is derived from it: a cipher for the content, and a key for digests.
 #[derive(Clone)]
 pub(crate) struct Cipher {
     id: KeyId,
@@ -67,7 +67,7 @@ impl Cipher {
         self.id
     }
 
-    /// Returns what everything begins with that this key has sealed.
+    /// Returns the first bytes of everything that this key seals.
     pub(crate) fn header(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
         header[..MAGIC.len()].copy_from_slice(&MAGIC);
@@ -89,7 +89,7 @@ impl Cipher {
         out
     }
 
-    /// Returns the bytes that were sealed for a place with this key.
+    /// Opens bytes; `None` unless this key sealed them for this place.
     pub(crate) fn open(&self, place: &Place, sealed: &[u8]) -> Option<Vec<u8>> {
         let sealed = sealed.strip_prefix(&self.header())?;
         let (nonce, msg) = sealed.split_first_chunk::<NONCE_BYTES>()?;
@@ -102,12 +102,12 @@ impl Cipher {
     }
 }
 
-/// Returns whether bytes are sealed, by any key. Compressed chunks begin differently.
+/// Returns whether bytes were sealed by any key. Compressed chunks, which are not sealed, never begin with the magic.
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// Returns the key that sealed some bytes.
+/// Returns the id of the key that sealed these bytes.
 pub(crate) fn key_of(sealed: &[u8]) -> Option<KeyId> {
     sealed.strip_prefix(&MAGIC)?.first_chunk().map(|id| KeyId(*id))
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_bytes_are_never_sealed_the_same_way_twice() {
+    fn sealing_the_same_bytes_twice_gives_different_bytes() {
         let cipher = Cipher::new(&StoreKey::random());
         let place = Place::new(&[b"owner", b"body"]);
         let (one, two) = (cipher.seal(&place, b"text"), cipher.seal(&place, b"text"));
@@ -132,9 +132,9 @@ mod tests {
     proptest! {
         #![proptest_config(tidegate_testkit::cases(2_000))]
 
-        /// Only the unchanged bytes open, and only in their place.
+        /// Sealed bytes that were changed, cut or moved do not open.
         #[test]
-        fn nothing_else_opens(
+        fn only_unchanged_bytes_open_and_only_in_their_place(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             parts in prop::collection::vec("[a-c]{0,3}", 1..4),
             other in prop::collection::vec("[a-c]{0,3}", 1..4),

@@ -1,8 +1,8 @@
-//! Credentials that callers have for servers behind a gateway, sealed with the key of the store.
+//! The credentials of callers for servers behind a gateway, encrypted with the key of the store.
 //!
-//! Without an encryption key there are none: a credential is never stored in the clear. Each is bound to its caller and server,
-//! so that one that is moved to another row does not open. After the key was changed, credentials of the previous key open as
-//! long as it is configured.
+//! A credential is never stored in the clear: without an encryption key, none can be stored. Each is bound to its caller and
+//! server, so a credential that was moved to another row does not open. After a change of the key, credentials that the
+//! previous key sealed open as long as that key is configured.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,19 +21,19 @@ use crate::files::{lock_within, sync_folder};
 use crate::home::{prepare_folder, private_options};
 use crate::key::{KeyMismatch, StoreKeys};
 
-/// The longest credential.
+/// The maximum size of a credential.
 pub const MAX_CREDENTIAL_BYTES: usize = 16 * 1024;
-/// How long a change waits for another process that changes a credential.
+/// How long a change waits for a change by another process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The file in the data folder.
-const FILE: &str = "credentials.json";
+/// The file with the credentials, in the data folder.
+const CREDENTIALS_FILE: &str = "credentials.json";
 
-/// A secret of a caller for a server. It is never shown.
+/// A caller's secret for a server. Debug output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential(String);
 
 impl Credential {
-    /// Returns a credential; `None` for a text that cannot be sent in a header, or is too long.
+    /// Returns a credential; `None` if the text is empty, too long, or cannot be sent in a header.
     pub fn new(text: &str) -> Option<Self> {
         let is_visible = |byte: u8| (0x20..0x7f).contains(&byte);
         let is_valid = !text.is_empty() && text.len() <= MAX_CREDENTIAL_BYTES && text.bytes().all(is_visible);
@@ -63,7 +63,7 @@ pub struct StoredCredential {
     pub changed: Millis,
 }
 
-/// Where sealed credentials are.
+/// A table of sealed credentials, by caller and server.
 pub trait CredentialRows: Send + Sync {
     /// Returns the sealed credential of a caller for a server.
     ///
@@ -86,7 +86,7 @@ pub trait CredentialRows: Send + Sync {
     /// The rows are out of reach.
     fn remove(&self, owner: &str, server: &str) -> Result<bool, StoreError>;
 
-    /// Returns which credentials there are.
+    /// Lists the stored credentials, without their secrets.
     ///
     /// # Errors
     ///
@@ -102,11 +102,11 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Returns the credentials in some rows.
+    /// Returns the credentials that are stored in `rows`.
     ///
     /// # Errors
     ///
-    /// There is no key to seal them with.
+    /// No key is configured to seal them with.
     pub fn new(rows: Box<dyn CredentialRows>, keys: &StoreKeys) -> Result<Self, StoreError> {
         let current = keys.current.as_ref().ok_or(KeyMismatch::NoKey)?;
         Ok(Self { rows, current: Cipher::new(current), previous: keys.previous.as_ref().map(Cipher::new) })
@@ -120,7 +120,7 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// The credential is out of reach, or was sealed with another key.
+    /// The rows are out of reach, or the credential was sealed with another key.
     pub fn get(&self, owner: &str, server: &str) -> Result<Option<Credential>, StoreError> {
         let Some(sealed) = self.rows.read(owner, server)? else { return Ok(None) };
         let place = Self::place(owner, server);
@@ -156,7 +156,7 @@ impl Credentials {
         self.rows.remove(owner, server)
     }
 
-    /// Returns which credentials there are.
+    /// Lists the stored credentials, without their secrets.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Credentials {
     }
 }
 
-/// Credentials in a file of the data folder, for a gateway of one machine.
+/// Credentials in a file of the data folder, for a gateway on one machine.
 #[derive(Debug)]
 pub struct FileCredentials(PathBuf);
 
@@ -183,7 +183,7 @@ type Entries = BTreeMap<String, BTreeMap<String, Entry>>;
 impl FileCredentials {
     /// Returns the credentials in a data folder.
     pub fn in_folder(folder: &Path) -> Self {
-        Self(folder.join(FILE))
+        Self(folder.join(CREDENTIALS_FILE))
     }
 
     fn entries(&self) -> Result<Entries, StoreError> {
@@ -194,7 +194,7 @@ impl FileCredentials {
         }
     }
 
-    /// Changes the entries under a lock. A new file takes the place of the old one, so that a reader sees one or the other.
+    /// Changes the entries under a lock. A new file replaces the old one, so a reader sees either, never a half-written one.
     fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> Result<T, StoreError> {
         let folder = self.0.parent().unwrap_or(Path::new("."));
         prepare_folder(folder)?;
@@ -270,7 +270,7 @@ mod tests {
         credentials.set("key:bob", "github", &Credential::new("other").unwrap(), Millis(2)).unwrap();
         assert_eq!(credentials.get("key:ada", "github").unwrap(), Some(secret.clone()));
         assert_eq!(credentials.get("key:ada", "jira").unwrap(), None);
-        let path = folder.path().join(FILE);
+        let path = folder.path().join(CREDENTIALS_FILE);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("ghp_secret") && !text.contains(&STANDARD.encode("ghp_secret")));
         #[cfg(unix)]
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_a_credential() {
+    fn a_credential_is_printable_and_hidden_in_debug_output() {
         for wrong in ["", "a\nb", "caf\u{e9}", "\u{7f}", &"x".repeat(MAX_CREDENTIAL_BYTES + 1)] {
             assert_eq!(Credential::new(wrong), None);
         }

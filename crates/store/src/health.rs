@@ -1,8 +1,7 @@
-//! Inspects a store without opening it as one: what it holds, whether its file is intact, whether it can be written.
+//! Inspects a store without changing it: what it holds, whether its file is intact, and whether it can be written.
 //!
-//! `tidegate doctor` calls this, `tidegate stats`, and `tidegate run` at its start. Nothing is created, repaired or deleted,
-//! so that it reports the store as it is; opening a store would restrict the permissions of its files and reserve disk
-//! space.
+//! `tidegate doctor`, `tidegate stats` and, at its start, `tidegate run` use this. Nothing is created, repaired or deleted;
+//! opening the store in the usual way would restrict the permissions of its files and reserve disk space.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +17,7 @@ use crate::home::{HomeError, nearest_folder, refuse_writable_by_all};
 use crate::key::{KeyId, KeyMismatch, StoreKeys};
 use crate::sqlite::{check_format, key_record, open_on_read_only_disk};
 
-/// How long another writer may take before the store counts as locked: a large body takes a moment.
+/// How long another writer may hold the lock before the store counts as locked; writing a large body takes a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Free bytes below which no result can be stored: SQLite needs some for its log.
@@ -31,13 +30,13 @@ pub struct Health {
     pub usage: Usage,
     /// Number of expired artifacts.
     pub expired: u64,
-    /// The key that it is encrypted with.
+    /// The id of the key that it is encrypted with.
     pub key: Option<KeyId>,
-    /// Why it cannot be opened with the given keys, if so.
+    /// Why the given keys do not open it, if they do not.
     pub mismatch: Option<KeyMismatch>,
 }
 
-/// Inspects the store in a file, which is to be opened with these keys.
+/// Inspects the store in a file, and whether these keys would open it.
 ///
 /// # Errors
 ///
@@ -83,11 +82,11 @@ pub fn check_writable(path: &Path) -> Result<(), StoreError> {
     Ok(connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?)
 }
 
-/// Checks that results can be stored in a data folder, as far as that is known without storing one.
+/// Checks that results can be stored in a data folder, as far as this can be known without storing one.
 ///
 /// # Errors
 ///
-/// Why nothing can be stored there.
+/// Nothing can be stored there; the error says why.
 pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
     let unusable =
         |source| StoreError::Unusable(Box::new(HomeError::Unusable { path: folder.to_owned(), source }));
@@ -131,14 +130,14 @@ pub fn check_can_create(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the free bytes on the disk of a folder, where the platform tells.
+/// Returns the free bytes on the disk of a folder; `None` if the system does not say.
 #[cfg(unix)]
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Returns the free bytes on the disk of a folder, where the platform tells.
+/// Returns the free bytes on the disk of a folder; `None` if the system does not say.
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None
@@ -147,8 +146,8 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
 /// Opens a database and checks its pages.
 fn open_intact(path: &Path) -> Result<Connection, StoreError> {
     match open_checked(path) {
-        // Without a write-ahead log the file is opened as immutable. If another process began to write after that, the
-        // check sees pages that do not belong together; the second try sees the log.
+        // Without a write-ahead log the file is opened as immutable. If another process starts writing then, the check may read
+        // inconsistent pages; the second try reads them through the log.
         Err(StoreError::DamagedFile) => open_checked(path),
         checked => checked,
     }

@@ -1,8 +1,8 @@
 //! The data folder: where the store, the ledger and the seal key are.
 //!
-//! A folder that is created here is for its user alone (0700). The mode of a folder that exists is never changed, whoever
-//! named it. Every other file of this crate creates its files through here, so that they are private from the start (0600),
-//! whatever the umask.
+//! A folder that is created here is accessible only to its user (0700). The mode of an existing folder is never changed. All
+//! other code of this crate creates its files through this module, so that they are private from the start (0600), whatever
+//! the umask.
 
 use std::fs::{File, OpenOptions};
 use std::io;

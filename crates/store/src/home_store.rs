@@ -1,7 +1,7 @@
-//! The store of a data folder: the database, and what programs without SQLite keep in files beside it.
+//! The store of a data folder: the database, and the files beside it in which programs without SQLite store results.
 //!
-//! New results go to the database. Everything else looks there first and then at the files, so that whoever opens the data
-//! folder reads the results of all programs of its user.
+//! New results go to the database. Every other operation looks there first and then at the files, so the results of all programs
+//! of the user can be read.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,7 @@
 //! The key that a store is encrypted with: 32 bytes from a file that only its user can read, or from a text.
 //!
-//! A store records the id of its key, never the key. [`KeyMismatch`] says what to do where the configured keys do not fit
-//! the store that is opened.
+//! A store records the id of its key, never the key. If the configured keys do not match the store, [`KeyMismatch`] says why
+//! and what to do.
 
 use std::fmt;
 use std::io;
@@ -48,7 +48,7 @@ pub enum KeyError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyMismatch {
-    /// The store is encrypted, and there is no key.
+    /// The store is encrypted, and no key is configured.
     #[error(
         "the store is encrypted with the key {id}, but no key is configured; set encryption_key_file of [store] in your own tidegate.toml, or TIDEGATE_STORE_KEY"
     )]
@@ -74,12 +74,12 @@ pub enum KeyMismatch {
         /// The previous key.
         id: KeyId,
     },
-    /// The store is not encrypted, and there is a key.
+    /// The store is not encrypted, but a key is configured.
     #[error(
         "the store is not encrypted, but a key is configured; run tidegate store rekey to encrypt it, or remove the key from the configuration"
     )]
     NotEncrypted,
-    /// There is no key to encrypt the store with.
+    /// No key is configured, but one is needed to encrypt.
     #[error("no key is configured to encrypt the store with; run tidegate store key to make one")]
     NoKey,
     /// Another process has changed the key of the store since it was opened.
@@ -148,14 +148,14 @@ impl StoreKey {
         STANDARD.encode(self.0)
     }
 
-    /// Returns what identifies the key.
+    /// Returns the id of the key.
     pub fn id(&self) -> KeyId {
         let mut id = [0; 8];
         id.copy_from_slice(&self.derive("tidegate 2026 store key id")[..8]);
         KeyId(id)
     }
 
-    /// Returns a key for one purpose.
+    /// Derives a key for one purpose.
     pub(crate) fn derive(&self, purpose: &str) -> [u8; KEY_BYTES] {
         blake3::derive_key(purpose, &self.0)
     }
@@ -166,14 +166,14 @@ impl StoreKey {
 pub struct StoreKeys {
     /// The key of the store; without one, the store is not encrypted.
     pub current: Option<StoreKey>,
-    /// The key before it, while `rekey` replaces it.
+    /// The previous key, while `rekey` replaces it.
     pub previous: Option<StoreKey>,
-    /// Whether a store that is not encrypted may be opened although there is a key: to encrypt it with `rekey`.
+    /// Whether an unencrypted store may be opened although a key is configured, as `rekey` does to encrypt it.
     pub from_plain: bool,
 }
 
 impl StoreKeys {
-    /// Returns one key.
+    /// Returns the keys of a store that has only this one.
     pub fn of(key: StoreKey) -> Self {
         Self { current: Some(key), ..Self::default() }
     }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_as_they_are_written() {
+    fn keys_are_read_from_base64_and_hexadecimal_digits() {
         let key = StoreKey::random();
         assert_eq!(StoreKey::parse("K", &key.to_text()).unwrap(), key);
         assert_eq!(

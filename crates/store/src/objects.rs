@@ -1,8 +1,8 @@
 //! An object store that speaks the protocol of S3: the bodies of large results, one object each.
 //!
 //! An object has a random key, is created once and never changed. The database decides which objects exist: a row is
-//! written before the object is, and whoever deletes the object deletes that row (`postgres/sweep.rs`). What is read is
-//! checked by the caller, chunk by chunk.
+//! written before the object is, and the row is deleted with the object (`postgres/sweep.rs`). The caller checks each chunk that
+//! it reads.
 
 mod http;
 
@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use self::http::HyperConnector;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
-use crate::pauses::{LONGEST_PAUSE, Pauses};
+use crate::pauses::{MAX_PAUSE, Pauses};
 use crate::postgres::{ObjectOptions, Worker};
 
 /// Bytes of a part of a large object. The protocol allows 10,000 parts.
@@ -51,7 +51,7 @@ impl ObjectBodies {
             .with_allow_http(options.allow_http)
             .with_http_connector(HyperConnector::new()?)
             .with_retry(RetryConfig {
-                backoff: BackoffConfig { init_backoff: FIRST_PAUSE, max_backoff: LONGEST_PAUSE, base: 2.0 },
+                backoff: BackoffConfig { init_backoff: FIRST_PAUSE, max_backoff: MAX_PAUSE, base: 2.0 },
                 max_retries: 10,
                 retry_timeout,
             });

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The longest pause.
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pauses of one operation, and when it gives up.
 pub(crate) struct Pauses {
@@ -24,7 +24,7 @@ impl Pauses {
             return false;
         }
         tokio::time::sleep(self.next).await;
-        self.next = (2 * self.next).min(LONGEST_PAUSE);
+        self.next = (2 * self.next).min(MAX_PAUSE);
         true
     }
 }

@@ -4,9 +4,9 @@
 //! written first and becomes visible in the transaction that adds its artifact: as one object of compressed chunks if
 //! there is an object store (`objects.rs`), else as rows. Any number of processes share a store, and nothing else.
 //!
-//! Exact: every chunk is checked against its hash whenever it is read, wherever it was stored. Apart: every statement names
-//! the owner, and row level security holds it as well. Lost connections: everything is repeated for a while; `put` finds
-//! by a random number in its row that a commit whose answer was lost had succeeded, so that nothing is stored twice.
+//! Three rules: every chunk is checked against its hash whenever it is read. Every statement names the owner, and row level
+//! security enforces the same. An operation whose connection is lost is repeated for a while; `put` writes a random number
+//! into its row, by which it recognizes that an earlier attempt was committed although its answer was lost.
 
 mod cache;
 mod charge;
@@ -63,7 +63,7 @@ pub(crate) use worker::Worker;
 /// The largest body that is stored as rows of the database where there is an object store.
 pub const MAX_ROW_BODY_BYTES: u64 = 256 * 1024;
 
-/// The first pause before something is tried again.
+/// The pause before the first retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// A store in PostgreSQL, with an object store for large bodies if there is one.
@@ -82,19 +82,19 @@ struct Shared {
     quotas: Quotas,
     clock: Arc<dyn Clock>,
     keys: StoreKeys,
-    /// The codec for the key that the store had when it was last looked at.
+    /// The codec for the key that the store had when its key record was last read.
     codec: RwLock<Codec>,
     cache: ChunkCache,
     retry_timeout: Duration,
 }
 
 impl PostgresStore {
-    /// Connects to a store. Unless the options say otherwise, its tables are created or migrated.
+    /// Connects to a store. Creates or migrates its tables, unless the options forbid it.
     ///
     /// # Errors
     ///
-    /// The database or the object store cannot be reached, its role bypasses row level security, it does not keep what it
-    /// acknowledges, or its tables are those of a newer version.
+    /// The database or the object store cannot be reached, the role bypasses row level security, the server does not keep what it
+    /// acknowledges, or the tables are those of a newer version.
     pub fn connect(
         options: &PostgresOptions,
         quotas: Quotas,
@@ -115,7 +115,7 @@ impl PostgresStore {
         PostgresLedger::start(Arc::clone(&self.shared), Arc::clone(&self.worker))
     }
 
-    /// Returns what the store holds and what its servers say.
+    /// Returns what the store holds, and the versions of its server and its tables.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl PostgresStore {
         self.run(|shared| async move { shared.status().await })
     }
 
-    /// Runs a task that reads sealed content; again if another process changes the key of the store meanwhile.
+    /// Runs a task that reads sealed content, and runs it again if another process has changed the store's key meanwhile.
     fn read<T: Send + 'static, F>(&self, task: impl Fn(Arc<Shared>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -145,7 +145,7 @@ impl PostgresStore {
         match self.shared.cache.get(body, number) {
             Some(CachedChunk::Bytes(bytes)) => return Ok(bytes),
             Some(CachedChunk::Stored(chunk)) => {
-                // One that was damaged on the way is read again.
+                // A chunk that was damaged in transit is read again.
                 if let Ok(bytes) = chunk.unpack(key) {
                     self.shared.cache.insert(body, number, CachedChunk::Bytes(bytes.clone()));
                     return Ok(bytes);
@@ -157,13 +157,13 @@ impl PostgresStore {
         self.run(|shared| async move { shared.read_chunk(&body, &key, number).await })
     }
 
-    /// Returns what the store recorded about its key when it was last looked at.
+    /// Returns the key record of the store, as last read.
     fn key_record(&self) -> Option<Vec<u8>> {
         self.shared.codec().record().map(<[u8]>::to_vec)
     }
 
-    /// Looks at the key of the store again; returns whether it is another one than that which was tried. Another request may have
-    /// looked at it meanwhile.
+    /// Reads the key record again; returns whether it differs from the record that was tried. Another request may already have
+    /// read the new one.
     fn has_other_key(&self, tried: &Option<Vec<u8>>) -> Result<bool, StoreError> {
         self.run(|shared| async move { shared.has_new_key().await })?;
         Ok(self.key_record() != *tried)
@@ -253,8 +253,8 @@ impl Shared {
         *self.codec.write().unwrap_or_else(PoisonError::into_inner) = codec;
     }
 
-    /// Tries something until it succeeds, fails for good, or the time for it is up. `attempt` learns whether an earlier
-    /// one may have had its effect.
+    /// Repeats an attempt until it succeeds, fails for good, or `retry_timeout` is over. `attempt` is told whether an earlier attempt
+    /// may have had its effect.
     async fn retry<T, F>(&self, mut attempt: impl FnMut(bool) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Failure>>,
@@ -312,7 +312,7 @@ impl ArtifactStore for PostgresStore {
     ) -> Result<Artifact, StoreError> {
         let tried = self.key_record();
         match put::put(self, new, body, describe) {
-            // Nothing was stored yet: with the new key.
+            // Nothing was stored yet, so it is stored with the new key.
             Err(StoreError::Key(KeyMismatch::Changed)) if self.has_other_key(&tried)? => {
                 put::put(self, new, body, describe)
             }
@@ -420,7 +420,7 @@ fn body_ref(body: SharedBody) -> BodyRef {
     BodyRef(Body::Shared(Arc::new(body)))
 }
 
-/// Returns a text as a column can hold it: PostgreSQL has no character 0.
+/// Replaces the character 0, which a text column of PostgreSQL cannot hold.
 fn text(value: &str) -> String {
     value.replace('\0', "\u{fffd}")
 }

@@ -1,6 +1,6 @@
 //! The key that seals cursors: 32 random bytes in a file that only the user can read, created once per data folder.
 //!
-//! A seal is a keyed BLAKE3 hash over owner, artifact and the bytes of the cursor, each with its length before it.
+//! A seal is a keyed BLAKE3 hash of owner, artifact and the bytes of the cursor, each preceded by its length.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ impl SealKey {
         Self(key)
     }
 
-    /// Reads the key of a folder, and creates it if there is none.
+    /// Reads the key in a folder, or creates one if there is none.
     ///
     /// Several processes may start at once. Each writes its key to a temporary file and hard-links it to the final name;
     /// the link succeeds for one of them, and the others read that key.
@@ -61,8 +61,8 @@ impl SealKey {
         }
     }
 
-    /// Reads a key from a file that only its user can read: 32 bytes as they are, in hexadecimal digits, or in base64. The
-    /// `seal.key` of a data folder is such a file.
+    /// Reads a key from a file that only its user can read, such as the `seal.key` of a data folder: 32 bytes, raw, in
+    /// hexadecimal digits, or in base64.
     ///
     /// # Errors
     ///

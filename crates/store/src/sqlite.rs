@@ -103,8 +103,8 @@ pub(crate) fn check_format(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// The row id of a body. SQLite gives the id of a deleted body to the next one, so that an id alone does not tell which body
-/// it is; whoever holds one across transactions holds a [`RowBody`].
+/// The row id of a body. SQLite may give the id of a deleted body to a new one, so across transactions an id alone does not
+/// identify a body; use [`RowBody`] there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BodyId(i64);
 

@@ -1,7 +1,7 @@
 //! What callers consumed in a day, for limits: requests, tokens and bytes, added up over all processes that share a store.
 //!
-//! Processes add what they counted in batches, and learn the totals of all. A batch that is lost with a process counts for
-//! nobody.
+//! Processes add their counts in batches, and get the totals of all processes back. A batch that is lost with its process is not
+//! counted.
 
 use std::collections::HashMap;
 use std::ops::{Add, AddAssign};

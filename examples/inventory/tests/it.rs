@@ -233,7 +233,7 @@ async fn a_caller_sees_and_calls_only_tools_of_its_tier() {
                 shop.tool_error(tool, change.clone()).await,
                 format!(
                     "{tool} needs the tier {needed}, and this caller has read. Nothing was run. Use a tool from tools/list, \
-                     or ask whoever runs the server for the tier."
+                     or ask the administrator of the server for the tier."
                 )
             );
         }

@@ -1,32 +1,32 @@
 //! The bearer token of a request, and the responses that ask for one (RFC 6750, RFC 9728).
 //!
-//! A token is read from `Authorization` alone, and there may be one such header: two could be read differently by a proxy in
-//! front and by the gateway. Every refusal names the metadata of the gateway, where a client finds the issuers.
+//! A token is read only from `Authorization`. A request with two such headers is refused, because a proxy in front of the
+//! gateway may read a different one. Every refusal names the metadata of the gateway, where a client finds the issuers.
 
 use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 
 use tidegate_gateway::caller::Challenge;
 
-/// Where a request carries a token that is no place for it.
+/// Why the token of a request cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadRequest {
-    /// Several headers.
+    /// There are several `Authorization` headers.
     #[error("send one Authorization header")]
     SeveralHeaders,
-    /// A header that is no text, or a scheme without a token.
+    /// The header is not text, or has no token.
     #[error("the Authorization header is malformed; send Authorization: Bearer TOKEN")]
     Malformed,
-    /// The address, which ends up in logs.
+    /// The token is in the URL, which ends up in logs.
     #[error("the token is in the address of the request; send it in the Authorization header")]
     InAddress,
 }
 
-/// Returns the bearer token of a request; `None` without one.
+/// Returns the bearer token of a request; `None` if there is none.
 ///
 /// # Errors
 ///
-/// A request that is malformed.
+/// There are several headers, or the header is malformed.
 pub fn token(headers: &HeaderMap) -> Result<Option<&str>, BadRequest> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -39,7 +39,7 @@ pub fn token(headers: &HeaderMap) -> Result<Option<&str>, BadRequest> {
         return Ok(None);
     }
     let token = token.trim_matches(' ');
-    // The characters of a token, as RFC 6750 has them.
+    // The characters that RFC 6750 allows.
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     match !token.is_empty() && token.bytes().all(is_token) {
         true => Ok(Some(token)),
@@ -47,13 +47,13 @@ pub fn token(headers: &HeaderMap) -> Result<Option<&str>, BadRequest> {
     }
 }
 
-/// Returns whether the address of a request carries a token.
+/// Returns whether the query of a URL carries a token.
 pub fn is_in_query(query: Option<&str>) -> bool {
     let names = query.into_iter().flat_map(|query| query.split('&'));
     names.map(|pair| pair.split('=').next().unwrap_or_default()).any(|name| name == "access_token")
 }
 
-/// What a refused request is told.
+/// Why a request is refused, for [`challenge`].
 #[derive(Debug, Clone, Copy)]
 pub enum Refused<'r> {
     /// It carries no token.
@@ -62,12 +62,12 @@ pub enum Refused<'r> {
     BadRequest(BadRequest),
     /// Its token is not valid.
     InvalidToken(&'r str),
-    /// Its token lacks scopes; these are all that are needed.
+    /// Its token lacks scopes. These are all the scopes that it needs.
     InsufficientScope(&'r [&'r str]),
 }
 
-/// Returns the response to a refused request. `scopes` are those that a client should ask for at first, and `metadata` is where
-/// it finds the issuers, if there are any.
+/// Returns the response to a refused request. `scopes` are those that a client should ask for at first; `metadata` is the URL
+/// of the metadata that names the issuers, if there are any.
 pub fn challenge(refused: Refused<'_>, metadata: Option<String>, scopes: &[String]) -> Challenge {
     let (status, error, message) = match refused {
         Refused::NoToken => (StatusCode::UNAUTHORIZED, None, "send Authorization: Bearer TOKEN".to_owned()),
@@ -104,7 +104,7 @@ pub fn challenge(refused: Refused<'_>, metadata: Option<String>, scopes: &[Strin
     }
 }
 
-/// Returns a text as it may stand in a header between quotes.
+/// Replaces the characters that a quoted string in a header may not contain.
 fn quoted(text: &str) -> String {
     text.chars()
         .map(
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_in_one_header() {
+    fn a_token_is_read_from_exactly_one_header() {
         for (values, found) in [
             (&[][..], Ok(None)),
             (&[&b"Bearer abc.def_-~+/="[..]], Ok(Some("abc.def_-~+/="))),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_in_addresses() {
+    fn a_token_in_the_query_is_found() {
         for (query, is_in) in [
             (None, false),
             (Some(""), false),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_as_the_specification_says() {
+    fn challenges_follow_rfc_6750_and_rfc_9728() {
         let metadata = "https://gateway.example/.well-known/oauth-protected-resource/mcp";
         let scopes = ["mcp:read".to_owned(), "mcp:list".to_owned()];
         let of = |refused| challenge(refused, Some(metadata.to_owned()), &scopes);

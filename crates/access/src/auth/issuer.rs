@@ -1,8 +1,8 @@
 //! An issuer of tokens, and its keys: fetched when first needed, cached, and fetched again when they change.
 //!
-//! Whoever sends tokens cannot make the gateway fetch often: a token that names an unknown key leads to one fetch, and then
-//! to none for [`Timing::pause`]. While the issuer is out of reach its last keys stay in use, for a day at most. Keys that are
-//! merely old are renewed in the background, so that no call waits for it.
+//! Callers cannot make the gateway fetch often: a token that names an unknown key causes one fetch, and then none for
+//! [`Timing::pause`]. While the issuer is unreachable, its last keys stay in use for at most a day. Keys older than
+//! [`Timing::max_age`] are renewed in the background, so that no call waits for the fetch.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use super::jwk::{Algorithm, KeySet};
 use super::jwt::{TokenError, UnverifiedToken, VerifiedToken};
 use super::{metadata, strict_json};
 
-/// The longest document of an issuer.
+/// The maximum size of a document that an issuer serves.
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 
 /// An issuer as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuerSettings {
-    /// What its tokens have as `iss`, exactly.
+    /// The `iss` of its tokens, exactly.
     pub issuer: String,
-    /// The address of its keys; without one, its metadata names it.
+    /// The URL of its keys; without one, the URL in its metadata.
     pub jwks_url: Option<String>,
     /// The algorithms that are accepted.
     pub algorithms: Vec<Algorithm>,
-    /// The audience of its tokens, where it is not the address of the gateway.
+    /// The audience of its tokens, if it is not the URL of the gateway.
     pub audience: Option<String>,
     /// The claim with the groups of a caller.
     pub groups_claim: String,
@@ -36,7 +36,7 @@ pub struct IssuerSettings {
 }
 
 impl IssuerSettings {
-    /// Returns the usual settings for an issuer.
+    /// Returns the default settings for an issuer.
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
@@ -49,14 +49,14 @@ impl IssuerSettings {
     }
 }
 
-/// When keys are fetched again.
+/// How often keys are fetched, and how long they are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// The age at which keys are renewed.
     pub max_age: Duration,
     /// The shortest time between two fetches.
     pub pause: Duration,
-    /// How long keys are used that cannot be renewed.
+    /// The age up to which keys that cannot be renewed stay in use.
     pub max_stale: Duration,
 }
 
@@ -70,14 +70,14 @@ impl Default for Timing {
     }
 }
 
-/// Why the keys of an issuer cannot be had.
+/// Why the keys of an issuer cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IssuerError {
-    /// An address is invalid.
+    /// A URL is invalid.
     #[error(transparent)]
     Address(#[from] RemoteError),
-    /// An address is neither https nor on this machine.
+    /// A URL is neither https nor on this machine.
     #[error("{url} must begin with https://")]
     Insecure {
         /// The address.
@@ -92,7 +92,7 @@ pub enum IssuerError {
         /// The issuer.
         issuer: String,
     },
-    /// The keys are none that could be used.
+    /// The document has no key that can be used.
     #[error("the document at {url} has no usable keys")]
     NoKeys {
         /// The address.
@@ -100,25 +100,27 @@ pub enum IssuerError {
     },
 }
 
-/// The keys of an issuer could not be had, so that nothing is known about its tokens.
+/// The keys of an issuer could not be fetched, so its tokens cannot be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unavailable {
-    /// Seconds after which they are fetched again.
+    /// Seconds after which they may be fetched again.
     pub retry_after: u64,
 }
 
-/// What [`Issuer::verify`] finds wrong.
+/// Why [`Issuer::verify`] refuses a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The token.
+    /// The token is not valid.
     Token(TokenError),
-    /// The issuer is out of reach.
+    /// The keys of the issuer could not be fetched.
     Unavailable(Unavailable),
 }
 
 #[derive(Default)]
-struct Cached {
+struct CachedKeys {
+    /// The keys, and when they were fetched.
     keys: Option<(Arc<KeySet>, Instant)>,
+    /// When fetching was last attempted.
     attempted: Option<Instant>,
     /// How many fetches there were.
     fetches: u64,
@@ -128,12 +130,12 @@ struct Cached {
 pub struct Issuer {
     settings: IssuerSettings,
     timing: Timing,
-    cached: Mutex<Cached>,
+    cached: Mutex<CachedKeys>,
     fetching: tokio::sync::Mutex<()>,
     log: Log,
 }
 
-/// Takes lines for the log.
+/// Writes a line to the log.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Issuer {
@@ -141,7 +143,7 @@ impl Issuer {
     ///
     /// # Errors
     ///
-    /// An address that is invalid, or neither https nor on this machine.
+    /// A URL is invalid, or neither https nor on this machine.
     pub fn new(settings: IssuerSettings, timing: Timing, log: Log) -> Result<Self, IssuerError> {
         for url in settings.jwks_url.iter().chain([&settings.issuer]) {
             remote(url)?;
@@ -150,17 +152,17 @@ impl Issuer {
         Ok(Self { settings, timing, cached, fetching, log })
     }
 
-    /// Returns how it is configured.
+    /// Returns its settings.
     pub fn settings(&self) -> &IssuerSettings {
         &self.settings
     }
 
-    /// Returns how many times its keys were fetched, or tried to be.
+    /// Returns how many times fetching its keys was attempted.
     pub fn fetches(&self) -> u64 {
         self.cached().fetches
     }
 
-    fn cached(&self) -> std::sync::MutexGuard<'_, Cached> {
+    fn cached(&self) -> std::sync::MutexGuard<'_, CachedKeys> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,7 +170,7 @@ impl Issuer {
     ///
     /// # Errors
     ///
-    /// A wrong signature, or keys that cannot be had.
+    /// The signature is wrong, or the keys cannot be fetched.
     pub async fn verify<'t>(
         self: &Arc<Self>,
         token: &'t UnverifiedToken<'_>,
@@ -204,8 +206,8 @@ impl Issuer {
         Some(Arc::clone(keys))
     }
 
-    /// Returns keys other than those that are known, fetching them unless that was tried a moment ago. Of several callers
-    /// one fetches, and the others wait for it.
+    /// Returns keys other than `known`, fetching them unless the last attempt was less than [`Timing::pause`] ago. Concurrent
+    /// callers share one fetch.
     async fn fetched(&self, known: Option<&Arc<KeySet>>) -> Result<Arc<KeySet>, Refusal> {
         let _only_one = self.fetching.lock().await;
         {
@@ -248,7 +250,7 @@ impl Issuer {
         KeySet::read(&json).ok_or(IssuerError::NoKeys { url })
     }
 
-    /// Finds the address of the keys in the metadata of the issuer.
+    /// Returns the URL of the keys, from the metadata of the issuer.
     async fn discover(&self) -> Result<String, IssuerError> {
         let issuer = self.settings.issuer.trim_end_matches('/');
         let (host, path) = metadata::split(issuer);
@@ -280,10 +282,10 @@ impl Issuer {
     }
 }
 
-/// Returns the server at an address: one with TLS, or one on this machine.
+/// Returns the server at a URL, which must use TLS or be on this machine.
 fn remote(url: &str) -> Result<Remote, IssuerError> {
     let remote = Remote::new(url, hyper::HeaderMap::new())?;
-    // What comes before the host may look like one.
+    // Compared as a parsed host: user information before the host may look like one.
     let uri: Option<hyper::Uri> = url.parse().ok();
     let is_here = uri.is_some_and(|uri| matches!(uri.host(), Some("127.0.0.1" | "localhost" | "[::1]")));
     if url.starts_with("https://") || is_here {
@@ -297,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_need_tls_or_this_machine() {
+    fn a_url_must_use_tls_or_be_on_this_machine() {
         for (url, is_accepted) in [
             ("https://login.example/realms/team", true),
             ("http://127.0.0.1:8080", true),

@@ -1,14 +1,14 @@
 //! The public keys of an issuer, as its JSON Web Key Set lists them.
 //!
-//! A key is used for the algorithms of its type alone, so that no token can choose how its key is read: there are no shared
-//! secrets here (HS256), and no tokens without a signature. A key of another kind or for another use is skipped.
+//! A key is used only for the algorithms of its type, so no token can choose how its key is interpreted. Shared secrets
+//! (HS256) and unsigned tokens (`none`) are not supported. A key of another type or for another use is skipped.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde_json::Value;
 
-/// The most keys of a set that are read.
+/// The maximum number of keys that are read of a set.
 const MAX_KEYS: usize = 64;
 
 /// A signature algorithm.
@@ -50,12 +50,12 @@ impl Algorithm {
     /// Their names in headers of tokens, in the same order.
     pub const NAMES: [&'static str; 9] =
         ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
-    /// Those that are accepted where nothing is configured.
+    /// Those that are accepted by default.
     pub const DEFAULT: [Self; 5] = [Self::Rs256, Self::Ps256, Self::Es256, Self::Es384, Self::EdDsa];
 
-    /// Returns the algorithm of a name.
+    /// Returns the algorithm with a name.
     pub fn named(name: &str) -> Option<Self> {
-        // RFC 9864 gives the algorithm a name of its own.
+        // The name that RFC 9864 gives to EdDSA with this curve.
         let name = if name == "Ed25519" { "EdDSA" } else { name };
         Self::NAMES.iter().position(|known| *known == name).map(|at| Self::ALL[at])
     }
@@ -66,7 +66,7 @@ impl Algorithm {
     }
 }
 
-/// What a key is.
+/// The type of a key, with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Material {
     Rsa { n: Vec<u8>, e: Vec<u8> },
@@ -98,7 +98,7 @@ impl PublicKey {
         let bytes = |name: &str| URL_SAFE_NO_PAD.decode(text(name)?.trim_end_matches('=')).ok();
         let point = |length: usize| {
             let (x, y) = (bytes("x")?, bytes("y")?);
-            // The uncompressed form.
+            // 4 marks an uncompressed point.
             (x.len() == length && y.len() == length).then(|| [&[4][..], &x, &y].concat())
         };
         let material = match (text("kty")?, text("crv")) {
@@ -169,7 +169,7 @@ fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
 pub struct KeySet(Vec<PublicKey>);
 
 impl KeySet {
-    /// Reads a JSON Web Key Set; `None` if it is none, or has no key that could be used.
+    /// Reads a JSON Web Key Set; `None` if it is not one, or has no key that can be used.
     pub fn read(json: &[u8]) -> Option<Self> {
         let set: Value = serde_json::from_slice(json).ok()?;
         let keys = set.get("keys")?.as_array()?;
@@ -177,7 +177,8 @@ impl KeySet {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
-    /// Returns the keys that may have signed a token. A token that names no key is only accepted where one key is possible.
+    /// Returns the keys that may have signed a token: those with the id that it names, or the only key for its algorithm if it
+    /// names none.
     pub(super) fn candidates(&self, id: Option<&str>, algorithm: Algorithm) -> Vec<&PublicKey> {
         let fitting = self.0.iter().filter(|key| key.is_for(algorithm));
         match id {
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_algorithms() {
+    fn algorithms_are_found_by_their_exact_names() {
         for (algorithm, name) in Algorithm::ALL.into_iter().zip(Algorithm::NAMES) {
             assert_eq!((Algorithm::named(name), algorithm.name()), (Some(algorithm), name));
         }

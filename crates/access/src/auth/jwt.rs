@@ -1,9 +1,9 @@
 //! Tokens: what a JSON Web Token says, and whether it is valid for this gateway.
 //!
-//! Three steps that cannot be confused, because each needs what the one before returns: [`UnverifiedToken::read`] splits a
-//! token and reads its header; [`UnverifiedToken::verify`] checks the signature with the keys of the issuer; and
-//! [`VerifiedToken::check`] checks the claims. Nothing in a header chooses a key or where to fetch one: `jku`, `x5u`, `jwk`
-//! and `x5c` are ignored, and a header that demands more than is understood here (`crit`) is refused.
+//! There are three steps, and each needs the value that the one before returns, so none can be left out:
+//! [`UnverifiedToken::read`] splits a token and reads its header; [`UnverifiedToken::verify`] checks the signature with the
+//! keys of the issuer; [`VerifiedToken::check`] checks the claims. A header cannot supply a key or say where to fetch one:
+//! `jku`, `x5u`, `jwk` and `x5c` are ignored. A header with a critical extension (`crit`) is refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 use super::jwk::{Algorithm, KeySet};
 use super::strict_json;
 
-/// The longest token that is read.
+/// The maximum size of a token.
 pub const MAX_TOKEN_BYTES: usize = 16 * 1024;
-/// The longest subject.
+/// The maximum size of a subject.
 const MAX_SUBJECT_BYTES: usize = 255;
-/// Types of tokens; one of another type is for another purpose, such as a logout.
-const TYPES: [&str; 2] = ["jwt", "at+jwt"];
+/// The values of `typ` that are accepted; a token of another type has another purpose, such as a logout.
+const ACCEPTED_TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
-/// Why a token is refused. Messages say nothing that is not in the token.
+/// Why a token is refused. The messages reveal nothing that is not in the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
@@ -32,13 +32,13 @@ pub enum TokenError {
     /// Its algorithm is not accepted.
     #[error("the token is signed with an algorithm that is not accepted")]
     Algorithm,
-    /// Its header demands something that is not understood.
+    /// Its header requires an extension that is not supported.
     #[error("the token requires an extension that is not supported")]
     Critical,
     /// It is a token for another purpose.
     #[error("the token is not an access token")]
     Type,
-    /// Nobody who may issue tokens has issued it.
+    /// Its issuer is not configured.
     #[error("the token is from an issuer that is not accepted")]
     Issuer,
     /// The issuer has no such key.
@@ -47,7 +47,7 @@ pub enum TokenError {
     /// Its signature is wrong.
     #[error("the signature of the token is wrong")]
     Signature,
-    /// It was issued for somebody else.
+    /// It was issued for another resource.
     #[error("the token was issued for another resource")]
     Audience,
     /// It has expired.
@@ -59,7 +59,7 @@ pub enum TokenError {
     /// A claim is missing or of the wrong type.
     #[error("the token has no valid {0}")]
     Claim(&'static str),
-    /// It is bound to a key that the caller would have to prove.
+    /// It is bound to a key whose possession the caller would have to prove.
     #[error("the token is bound to a key; only bearer tokens are accepted")]
     Bound,
 }
@@ -69,7 +69,7 @@ pub enum TokenError {
 pub struct UnverifiedToken<'t> {
     algorithm: Algorithm,
     key: Option<String>,
-    /// What is signed.
+    /// The signed bytes: header and claims.
     message: &'t [u8],
     claims: Map<String, Value>,
     signature: Vec<u8>,
@@ -80,7 +80,7 @@ impl<'t> UnverifiedToken<'t> {
     ///
     /// # Errors
     ///
-    /// It is no JSON Web Token, or one that no key could make valid.
+    /// It is not a JSON Web Token, or one that is refused whatever its signature.
     pub fn read(token: &'t str) -> Result<Self, TokenError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(TokenError::TooLong);
@@ -99,7 +99,7 @@ impl<'t> UnverifiedToken<'t> {
         Ok(Self { algorithm, key, message, claims: object(claims)?, signature: bytes(signature)? })
     }
 
-    /// Returns who claims to have issued it.
+    /// Returns its issuer, which is not verified yet.
     pub fn issuer(&self) -> Option<&str> {
         self.claims.get("iss")?.as_str()
     }
@@ -108,7 +108,7 @@ impl<'t> UnverifiedToken<'t> {
     ///
     /// # Errors
     ///
-    /// The algorithm is not one of those accepted, no key is the one that the token names, or the signature is wrong.
+    /// The algorithm is not accepted, the issuer has no such key, or the signature is wrong.
     pub fn verify(&self, keys: &KeySet, accepted: &[Algorithm]) -> Result<VerifiedToken<'_>, TokenError> {
         if !accepted.contains(&self.algorithm) {
             return Err(TokenError::Algorithm);
@@ -123,24 +123,24 @@ impl<'t> UnverifiedToken<'t> {
     }
 }
 
-/// Returns the algorithm and the id of the key.
+/// Returns the algorithm and the id of the key that a header names.
 fn read_header(header: &Map<String, Value>) -> Result<(Algorithm, Option<String>), TokenError> {
     let text = |name: &str| match header.get(name) {
         None => Ok(None),
         Some(value) => value.as_str().map(Some).ok_or(TokenError::Malformed),
     };
     let algorithm = text("alg")?.and_then(Algorithm::named).ok_or(TokenError::Algorithm)?;
-    // `b64` changes what is signed; by its specification it has to be listed in `crit`.
+    // `b64` changes which bytes are signed; RFC 7797 requires `crit` to list it.
     if header.contains_key("crit") || header.contains_key("b64") {
         return Err(TokenError::Critical);
     }
     if let Some(kind) = text("typ")? {
         let kind = kind.to_ascii_lowercase();
-        if !TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
+        if !ACCEPTED_TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
             return Err(TokenError::Type);
         }
     }
-    // An encrypted or nested token is none that can be read here.
+    // Encrypted, compressed and nested tokens are not supported.
     if header.contains_key("enc") || header.contains_key("zip") || text("cty")?.is_some() {
         return Err(TokenError::Malformed);
     }
@@ -171,7 +171,7 @@ impl<'t> VerifiedToken<'t> {
     ///
     /// # Errors
     ///
-    /// A claim that is missing, of the wrong type, or not as expected.
+    /// A claim is missing, of the wrong type, or not as expected.
     pub fn check(&self, expected: &Expected<'_>) -> Result<ValidToken<'t>, TokenError> {
         if self.text("iss")? != Some(expected.issuer) {
             return Err(TokenError::Issuer);
@@ -248,7 +248,7 @@ impl ValidToken<'_> {
     }
 }
 
-/// Returns one text or a list of nothing but texts.
+/// Reads a string or a list of strings.
 fn texts(value: Option<&Value>) -> Option<Vec<&str>> {
     match value? {
         Value::String(text) => Some(vec![text]),

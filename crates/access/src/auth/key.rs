@@ -1,7 +1,7 @@
 //! Keys that callers send as their bearer token.
 //!
-//! The configuration has the hash of a key, never the key. A key is 32 random bytes, so that nobody can guess the key of a
-//! hash and a fast hash is enough. A key is compared with the hashes of all callers in a time that does not depend on it.
+//! The configuration holds the hash of a key, never the key. A key is 32 random bytes, which cannot be guessed from their
+//! hash, so a fast hash is enough. A key is compared with the hashes of all callers in constant time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// What every key begins with, so that scanners for secrets can find keys.
+/// The prefix of every key, by which secret scanners recognize keys.
 pub const KEY_PREFIX: &str = "tgk_";
-/// What a hash in the configuration begins with.
+/// The prefix of a hash in the configuration.
 const HASH_PREFIX: &str = "blake3:";
-/// The bytes of a key and of its hash.
+/// The size of a key, and of its hash.
 const KEY_BYTES: usize = 32;
-/// What the hash is for.
-const CONTEXT: &str = "tidegate 2026 gateway key";
+/// The context of the key derivation, which separates these hashes from all others.
+const HASH_CONTEXT: &str = "tidegate 2026 gateway key";
 
 /// Returns a new key.
 ///
@@ -40,7 +40,7 @@ pub fn new_key() -> String {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyHash([u8; KEY_BYTES]);
 
-/// A text that is no hash of a key.
+/// A text is not the hash of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this is not the hash of a key: it must be blake3: and 64 hexadecimal digits; tidegate gateway key makes a key and its hash"
@@ -50,7 +50,7 @@ pub struct InvalidKeyHash;
 impl KeyHash {
     /// Returns the hash of a key.
     pub fn of(key: &str) -> Self {
-        Self(blake3::derive_key(CONTEXT, key.as_bytes()))
+        Self(blake3::derive_key(HASH_CONTEXT, key.as_bytes()))
     }
 }
 
@@ -93,7 +93,7 @@ impl<T> Default for Keys<T> {
 }
 
 impl<T> Keys<T> {
-    /// Returns keys with their callers.
+    /// Returns a set of keys, given their hashes and callers.
     pub fn new(keys: Vec<(KeyHash, T)>) -> Self {
         Self(keys)
     }
@@ -103,7 +103,7 @@ impl<T> Keys<T> {
         self.0.is_empty()
     }
 
-    /// Returns whose key this is. Every hash is compared to its end.
+    /// Returns the caller that a key belongs to. It compares every hash completely, so the time taken reveals nothing.
     pub fn find(&self, key: &str) -> Option<&T> {
         let given = KeyHash::of(key);
         let mut found = None;
@@ -116,7 +116,7 @@ impl<T> Keys<T> {
     }
 }
 
-/// Compares without a branch that depends on the bytes.
+/// Compares in constant time; 0 means equal.
 fn differing_bits(one: &[u8; KEY_BYTES], two: &[u8; KEY_BYTES]) -> u8 {
     std::hint::black_box(one.iter().zip(two).fold(0, |differing, (one, two)| differing | (one ^ two)))
 }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn only_hashes_are_hashes() {
+    fn only_a_well_formed_hash_is_parsed() {
         let hash = KeyHash::of("tgk_x").to_string();
         assert_eq!(hash.parse(), Ok(KeyHash::of("tgk_x")));
         assert_eq!(hash.to_uppercase().replace("BLAKE3", "blake3").parse(), Ok(KeyHash::of("tgk_x")));

@@ -1,27 +1,27 @@
 //! The metadata of the gateway as a protected resource (RFC 9728): which issuers a client can get a token from.
 //!
-//! It is at `/.well-known/oauth-protected-resource` followed by the path of the gateway, and without the path for clients that
-//! look there. `resource` is exactly the address that clients call.
+//! It is served at `/.well-known/oauth-protected-resource` followed by the path of the gateway, and also without that path,
+//! where some clients look. `resource` is exactly the URL that clients call.
 
 use serde_json::json;
 
-/// Where the metadata is.
+/// The path of the metadata.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// Splits an address into scheme with host, and path.
+/// Splits a URL into origin and path.
 pub(super) fn split(resource: &str) -> (&str, &str) {
     let host = resource.find("://").map_or(0, |at| at + 3);
     let path = resource[host..].find('/').map_or(resource.len(), |at| host + at);
     resource.split_at(path)
 }
 
-/// Returns the address of the metadata of a resource.
+/// Returns the URL of the metadata of a resource.
 pub fn address(resource: &str) -> String {
     let (host, path) = split(resource);
     format!("{host}{WELL_KNOWN}{}", path.trim_end_matches('/'))
 }
 
-/// Returns the metadata if this is the path of it.
+/// Returns the metadata; `None` if it is not served at this path.
 pub fn document(path: &str, resource: &str, issuers: &[&str], scopes: &[String]) -> Option<Vec<u8>> {
     let below = path.strip_prefix(WELL_KNOWN)?;
     if !below.is_empty() && below != split(resource).1.trim_end_matches('/') {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_at_the_root_and_below_the_path() {
+    fn metadata_is_served_with_and_without_the_path_of_the_gateway() {
         let resource = "https://gateway.example:8443/mcp";
         assert_eq!(
             address(resource),

@@ -1,8 +1,8 @@
 //! Roles: what callers may use, by their groups, scopes or names.
 //!
-//! A role says who has it and what it allows: servers, tools, a tier, and limits. A caller may use what any of its roles allows;
-//! of several limits the most generous one applies. Who has no role may use nothing. Without any role in the configuration,
-//! every verified caller may use everything.
+//! A role says who has it and what it allows: servers, tools, a tier and limits. A caller may use whatever one of its roles
+//! allows, and of several limits the most generous applies. A caller without a role may use nothing. If the configuration has
+//! no roles at all, every verified caller may use everything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tidegate_gate::tier::Tier;
 use tidegate_gateway::caller::Use;
 use tidegate_gateway::limits::Limits;
 
-/// A verified caller, before it is known what it may use.
+/// A verified caller, before its roles are looked up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Its name: `key:NAME`, or issuer and subject.
@@ -31,7 +31,7 @@ pub struct Role {
     pub name: String,
     /// Groups whose members have it.
     pub groups: Vec<String>,
-    /// Scopes with which a token gives it.
+    /// Scopes that give it; a token must have all of them.
     pub scopes: Vec<String>,
     /// Callers that have it, as patterns of their names.
     pub callers: Vec<String>,
@@ -71,8 +71,8 @@ impl Role {
             || self.callers.iter().any(|pattern| matches(pattern, &identity.owner))
     }
 
-    /// Returns whether it allows to use something. Resources of a server have no name that could match a pattern, so that a
-    /// role for some tools of a server does not allow its resources.
+    /// Returns whether the role allows a use. Resources have no tool name that a pattern could match, so a role for some tools
+    /// of a server does not allow the server's resources.
     fn allows(&self, use_of: Use<'_>) -> bool {
         let tool = use_of.tool.unwrap_or_default();
         self.servers.iter().any(|pattern| matches(pattern, use_of.server))
@@ -98,14 +98,14 @@ impl Roles {
         Granted(self.0.iter().filter(|role| role.is_of(identity)).map(Arc::clone).collect())
     }
 
-    /// Returns the scopes a client should ask for at first: those of roles that nothing else gives.
+    /// Returns the scopes a client should ask for at first: those of all roles.
     pub fn scopes(&self) -> Vec<String> {
         let scopes: BTreeSet<&String> = self.0.iter().flat_map(|role| &role.scopes).collect();
         scopes.into_iter().cloned().collect()
     }
 
-    /// Returns all the scopes with which a token would allow to use something: those it has that matter here, and those of the
-    /// role with the fewest missing ones. `None` if no scopes would.
+    /// Returns all the scopes that a token needs for a use: those of its own that some role names, and those of the allowing
+    /// role of which it lacks the fewest. `None` if no scope allows the use.
     pub fn scopes_for(&self, use_of: Use<'_>, has: &BTreeSet<String>) -> Option<Vec<&str>> {
         let missing = |role: &&Arc<Role>| role.scopes.iter().filter(|scope| !has.contains(*scope)).count();
         let fitting = self.0.iter().filter(|role| !role.scopes.is_empty() && role.allows(use_of));
@@ -126,18 +126,18 @@ impl Granted {
         self.0.iter().map(|role| role.name.as_str())
     }
 
-    /// Returns whether one of the roles allows to use something.
+    /// Returns whether one of the roles allows a use.
     pub fn allows(&self, use_of: Use<'_>) -> bool {
         self.0.iter().any(|role| role.allows(use_of))
     }
 
-    /// Returns the highest tier of the roles that allow to use something: two roles together allow no more than one of them.
+    /// Returns the highest tier of the roles that allow a use. The tier of one role does not extend to the tools of another.
     pub fn tier_for(&self, use_of: Use<'_>) -> Tier {
         let allowing = self.0.iter().filter(|role| role.allows(use_of));
         allowing.map(|role| role.tier).max().unwrap_or(Tier::Read)
     }
 
-    /// Returns the highest tier that the caller has anywhere.
+    /// Returns the highest tier of all its roles.
     pub fn tier(&self) -> Tier {
         self.0.iter().map(|role| role.tier).max().unwrap_or(Tier::Read)
     }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_by_groups_scopes_and_names() {
+    fn a_caller_has_roles_by_groups_scopes_or_name() {
         for (owner, groups, scopes, expected) in [
             ("key:ada", &[][..], &[][..], &[][..]),
             ("key:ada", &["staff"], &[], &["reader"]),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_roles_allow() {
+    fn a_caller_may_use_what_one_of_its_roles_allows() {
         let may = |groups: &[&str], scopes: &[&str], server, tool| {
             roles().granted(&identity("x", groups, scopes)).allows(Use { server, tool })
         };
@@ -226,9 +226,9 @@ mod tests {
         );
     }
 
-    /// One role allows a tool, another one the tier that it needs for another tool.
+    /// The reader may use every tool at a low tier, the searcher one tool at a high tier.
     #[test]
-    fn two_roles_allow_no_more_than_one_of_them() {
+    fn the_tier_of_one_role_does_not_extend_to_the_tools_of_another() {
         let reader = Role { tier: Tier::Read, ..Role::new("reader") };
         let searcher = Role { tools: list(&["search"]), ..Role::new("searcher") };
         let granted = Roles::new(vec![reader, searcher]).granted(&identity("x", &[], &[]));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_has_all_scopes() {
+    fn a_challenge_names_all_needed_scopes() {
         let write = Use { server: "github", tool: Some("create_issue") };
         let roles = roles();
         assert_eq!(roles.scopes_for(write, &set(&[])), Some(vec!["mcp:read", "mcp:write"]));

@@ -1,14 +1,14 @@
-//! JSON objects in which no member occurs twice.
+//! Reads JSON objects and refuses duplicate members.
 //!
-//! Of two members with one name some parsers take the first and others the last, so that one token can say different things
-//! to different readers. Such a token is refused.
+//! Of two members with the same name, some parsers take the first and others the last, so a token with duplicates can mean
+//! different things to different parsers. Such a token is refused.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A JSON value in which no object has two members with one name.
+/// A JSON value in which no object has duplicate members.
 struct UniqueMembers(Value);
 
 impl<'de> Deserialize<'de> for UniqueMembers {
@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
     }
 }
 
-/// Reads an object in which no member occurs twice, at any depth.
+/// Reads an object without duplicate members at any depth; `None` if there are some, or if it is not an object.
 pub(super) fn object(json: &[u8]) -> Option<Map<String, Value>> {
     match serde_json::from_slice(json) {
         Ok(UniqueMembers(Value::Object(object))) => Some(object),
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_occur_once() {
+    fn duplicate_members_are_refused_at_any_depth() {
         let read = object(br#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}],"c":{"a":1}}"#).unwrap();
         assert_eq!(Value::from(read).to_string(), r#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}],"c":{"a":1}}"#);
         for wrong in [

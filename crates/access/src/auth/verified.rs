@@ -1,28 +1,28 @@
-//! Tokens that were found valid a moment ago, by their hash.
+//! A cache of tokens that were recently verified, by their hash.
 //!
-//! An entry is used for half a minute and never after the token has expired, so that a change of keys or roles is seen soon.
-//! There are at most [`MAX_TOKENS`]; when they are full, the old ones go.
+//! An entry is used for at most half a minute, so that a change of the issuer's keys takes effect soon, and never after the
+//! token has expired. There are at most [`MAX_TOKENS`] entries: a full cache drops expired ones, or all if none has expired.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidegate_gateway::caller::Principal;
 
-/// The most tokens that are remembered.
+/// The maximum number of cached tokens.
 const MAX_TOKENS: usize = 10_000;
-/// How long a token is remembered, in seconds.
+/// How long a token is cached, in seconds.
 const MAX_SECONDS: u64 = 30;
 
-struct Entry {
+struct CachedToken {
     principal: Arc<Principal>,
-    /// When the token was checked, and until when the entry holds, in seconds since 1970.
+    /// When the token was verified and when the entry expires, in seconds since 1970.
     from: u64,
     until: u64,
 }
 
-/// The tokens.
+/// The cache, by the hash of token and resource.
 #[derive(Default)]
-pub(super) struct VerifiedTokens(Mutex<HashMap<[u8; 32], Entry>>);
+pub(super) struct VerifiedTokens(Mutex<HashMap<[u8; 32], CachedToken>>);
 
 fn hash(token: &str, resource: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
@@ -33,14 +33,14 @@ fn hash(token: &str, resource: &str) -> [u8; 32] {
 }
 
 impl VerifiedTokens {
-    /// Returns the caller of a token that was found valid for a resource.
+    /// Returns the caller of a token that was verified for a resource.
     pub(super) fn get(&self, token: &str, resource: &str, now: u64) -> Option<Arc<Principal>> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(&hash(token, resource))?;
         (entry.from..entry.until).contains(&now).then(|| Arc::clone(&entry.principal))
     }
 
-    /// Remembers a valid token, which expires at a time.
+    /// Caches a verified token; `expires` is when the token expires.
     pub(super) fn put(
         &self,
         token: &str,
@@ -56,7 +56,7 @@ impl VerifiedTokens {
         if entries.len() >= MAX_TOKENS {
             entries.clear();
         }
-        let entry = Entry {
+        let entry = CachedToken {
             principal: Arc::clone(principal),
             from: now,
             until: expires.min(now.saturating_add(MAX_SECONDS)),

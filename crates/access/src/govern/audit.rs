@@ -1,8 +1,8 @@
-//! The audit log: who did what, with sizes and the decision, one line of JSON for each request and each result.
+//! The audit log: who did what, whether it was allowed, and its sizes, as lines of JSON.
 //!
-//! Nothing of a payload is in it: no arguments, no results, no tokens. A request has one line when it ends or is refused; its
-//! result has one with the sizes and the name under which it is kept, as every follow-up has. Lines are written by a thread
-//! of its own; when that is far behind, requests wait for it, because a line that is lost is worse than a slow one.
+//! It contains nothing of a payload: no arguments, no results, no credentials. Each request gets a line when it ends or is
+//! refused. Each result and each follow-up gets a line with its sizes and the id under which the result is stored. A separate
+//! thread writes the lines; if it falls far behind, requests wait for it, because a slow request is better than a lost line.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,9 +11,9 @@ use std::time::Duration;
 use serde::Serialize;
 use tidegate_store::{Call, Millis};
 
-/// Lines that may wait to be written.
-const MAX_WAITING: usize = 10_000;
-/// The longest name that is written.
+/// The maximum number of lines that wait to be written.
+const MAX_WAITING_LINES: usize = 10_000;
+/// The maximum length of a name in the log.
 const MAX_NAME_CHARS: usize = 256;
 
 /// A request that has ended or was refused.
@@ -27,7 +27,7 @@ pub(super) struct RequestLine<'l> {
     pub(super) server: &'l str,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) tool: &'l str,
-    /// `allowed`, or why not.
+    /// `allowed`, or the reason for the refusal.
     pub(super) decision: &'static str,
     /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,9 +62,9 @@ struct ResultLine<'l> {
 pub struct Audit(SyncSender<Vec<u8>>);
 
 impl Audit {
-    /// Returns a log that writes its lines to a file or another sink.
+    /// Returns a log that writes to a file or another sink.
     pub fn to(sink: impl Write + Send + 'static) -> Self {
-        let (send, receive) = sync_channel(MAX_WAITING);
+        let (send, receive) = sync_channel(MAX_WAITING_LINES);
         std::thread::spawn(move || write_all(sink, &receive));
         Self(send)
     }
@@ -93,7 +93,7 @@ impl Audit {
     }
 
     fn write(&self, line: &impl Serialize) {
-        // Names and numbers can always be written.
+        // Serializing strings and numbers does not fail.
         let mut json = serde_json::to_vec(line).unwrap_or_default();
         json.push(b'\n');
         // The thread ends only with this sender.
@@ -101,29 +101,29 @@ impl Audit {
     }
 }
 
-/// Writes lines until the log is dropped. What waits is written at once.
+/// Writes lines until the log is dropped, all waiting lines in one batch.
 fn write_all(mut sink: impl Write, lines: &Receiver<Vec<u8>>) {
     while let Ok(line) = lines.recv() {
         let mut batch = line;
         while let Ok(line) = lines.try_recv() {
             batch.extend_from_slice(&line);
         }
-        // A disk that is full must not end the gateway; the next line is tried again.
+        // A full disk must not end the gateway. This batch is lost, and the next one is tried.
         drop(sink.write_all(&batch).and_then(|()| sink.flush()));
     }
 }
 
-/// Returns a name as it is written: not longer than a line can bear.
+/// Cuts a name to [`MAX_NAME_CHARS`].
 pub(super) fn name(text: &str) -> &str {
     text.char_indices().nth(MAX_NAME_CHARS).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Returns the time as it is written.
+/// Formats a time for the log.
 pub(super) fn time(now: Millis) -> String {
     now.to_string()
 }
 
-/// Returns whole milliseconds.
+/// Returns a duration in whole milliseconds.
 pub(super) fn milliseconds(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
-//! Numbers for Prometheus: by server and tool, never by caller or argument.
+//! Metrics for Prometheus, labelled by server and tool, never by caller or argument.
 //!
-//! How many names there are is bounded: tools beyond [`MAX_TOOLS`] count as `other`, so that a server that invents names cannot
-//! fill the memory of the gateway or of whoever reads its numbers.
+//! The number of labels is bounded: tools beyond [`MAX_TOOLS`] count as `other`, so that a server with ever new tool names
+//! cannot fill the memory of the gateway or of Prometheus.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -16,14 +16,14 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use tidegate_store::Call;
 
-/// The most tools that have numbers of their own.
+/// The maximum number of tools with their own label.
 pub const MAX_TOOLS: usize = 2000;
-/// The tool of those beyond.
-const OTHER: &str = "other";
-/// What the text is.
+/// The server and tool label of all other tools.
+const OTHER_TOOL: &str = "other";
+/// The content type of the metrics.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Upper bounds of latencies, in seconds.
-const SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 120.0];
+/// The upper bounds of the latency histogram, in seconds.
+const LATENCY_BUCKETS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 120.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfTool {
@@ -57,7 +57,7 @@ struct OfStep {
 
 type Latencies = Family<OfTool, Histogram, fn() -> Histogram>;
 
-/// The numbers of a gateway.
+/// The metrics of a gateway.
 pub struct Metrics {
     registry: Registry,
     requests: Family<OfRequest, Counter>,
@@ -78,7 +78,7 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("tidegate");
-        let latencies: fn() -> Histogram = || Histogram::new(SECONDS);
+        let latencies: fn() -> Histogram = || Histogram::new(LATENCY_BUCKETS);
         let metrics = Self {
             requests: Family::default(),
             seconds: Family::new_with_constructor(latencies),
@@ -133,14 +133,14 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Returns the labels of a tool; `other` if there are too many.
+    /// Returns the labels of a tool; those of `other` if [`MAX_TOOLS`] is reached.
     fn of_tool(&self, server: &str, tool: &str) -> OfTool {
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let known = (server.to_owned(), tool.to_owned());
         if tools.contains(&known) || tools.len() < MAX_TOOLS && tools.insert(known) {
             return OfTool { server: server.into(), tool: tool.into() };
         }
-        OfTool { server: OTHER.into(), tool: OTHER.into() }
+        OfTool { server: OTHER_TOOL.into(), tool: OTHER_TOOL.into() }
     }
 
     /// Counts a request that goes to a server.
@@ -178,7 +178,7 @@ impl Metrics {
         }
     }
 
-    /// Notes whether the circuit of a server is open.
+    /// Records whether the circuit of a server is open.
     pub(super) fn set_open(&self, server: &str, is_open: bool) {
         self.open_circuits.get_or_create(&OfServer { server: server.into() }).set(i64::from(is_open));
     }
@@ -188,7 +188,7 @@ impl Metrics {
         self.audit_lines.inc();
     }
 
-    /// Returns all numbers as text.
+    /// Returns all metrics as OpenMetrics text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_by_server_and_tool() {
+    fn metrics_are_labelled_by_server_and_tool() {
         let metrics = Metrics::default();
         metrics.began("github");
         metrics.ended("github", "list_issues", "answered", Duration::from_millis(3));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_names_is_bounded() {
+    fn tools_beyond_the_maximum_count_as_other() {
         let metrics = Metrics::default();
         for number in 0..MAX_TOOLS + 500 {
             metrics.began("s");

@@ -1,7 +1,7 @@
-//! A queue that is fair between callers: places go round, one request of each caller after another.
+//! A queue that is fair between callers: they take turns, one request each.
 //!
-//! A caller that sends a thousand requests at once waits for its own, while the one request of another caller is next. The
-//! queue is bounded for each caller; who has more waiting is told to come back, so that memory is bounded as well.
+//! A caller that sends a thousand requests at once delays only itself: the single request of another caller is served next. The
+//! waiting requests of each caller are bounded, and with them the memory; further ones are refused.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,17 +19,19 @@ pub enum NoPlace {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
+    /// Places that nobody has.
     free: usize,
     /// The callers with waiting requests, in the order of their turns.
     turns: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Place>>>,
+    /// The number of all waiting requests.
     count: usize,
 }
 
 /// Places for requests, shared fairly.
 pub struct FairQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     max_waiting: usize,
 }
 
@@ -44,13 +46,13 @@ impl std::fmt::Debug for FairQueue {
 }
 
 impl FairQueue {
-    /// Returns a queue with a number of places; of one caller at most `max_waiting` requests wait.
+    /// Returns a queue with a number of places, in which at most `max_waiting` requests of one caller wait.
     pub fn new(places: usize, max_waiting: usize) -> Arc<Self> {
-        let state = State { free: places.max(1), ..State::default() };
+        let state = QueueState { free: places.max(1), ..QueueState::default() };
         Arc::new(Self { state: Mutex::new(state), max_waiting })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -63,7 +65,7 @@ impl FairQueue {
     ///
     /// # Errors
     ///
-    /// The queue of this caller is full, or it took too long.
+    /// Too many requests of this caller are waiting, or no place became free in time.
     pub async fn place(self: &Arc<Self>, caller: &str, timeout: Duration) -> Result<Place, NoPlace> {
         let turn = {
             let mut state = self.state();
@@ -89,14 +91,14 @@ impl FairQueue {
         match tokio::time::timeout(timeout, turn).await {
             Ok(Ok(place)) => Ok(place),
             _ => {
-                self.forget_gone();
+                self.remove_closed();
                 Err(NoPlace::Timeout)
             }
         }
     }
 
-    /// Removes requests that wait no longer.
-    fn forget_gone(&self) {
+    /// Removes requests that have stopped waiting.
+    fn remove_closed(&self) {
         let state = &mut *self.state();
         state.waiting.retain(|_, waiting| {
             waiting.retain(|request| !request.is_closed());
@@ -107,7 +109,7 @@ impl FairQueue {
         state.count = waiting.values().map(VecDeque::len).sum();
     }
 
-    /// Returns the request whose turn it is; without one, a place is free.
+    /// Returns the request whose turn it is; `None`, and one more free place, if none is waiting.
     fn next(&self) -> Option<oneshot::Sender<Place>> {
         let mut state = self.state();
         let Some(caller) = state.turns.pop_front() else {
@@ -133,7 +135,7 @@ impl Drop for Place {
         while let Some(request) = queue.next() {
             match request.send(Self(Some(Arc::clone(&queue)))) {
                 Ok(()) => return,
-                // Taken back without being dropped as a place, which would hand it on a second time.
+                // The receiver is gone. Emptied, the returned place does not free itself again when it is dropped.
                 Err(mut place) => place.0 = None,
             }
         }
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_and_a_long_wait() {
+    async fn a_request_is_refused_if_the_queue_is_full_or_the_wait_too_long() {
         let queue = FairQueue::new(1, 1);
         let held = queue.place("ada", LONG).await.unwrap();
         let waiting = tokio::spawn({
@@ -196,9 +198,9 @@ mod tests {
         }
     }
 
-    /// However requests come, end and give up, no place is lost and none is made.
+    /// However requests arrive, end, time out and are aborted, the number of places stays the same.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn places_are_neither_lost_nor_made() {
+    async fn the_number_of_places_never_changes() {
         let queue = FairQueue::new(3, 1000);
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let mut tasks = Vec::new();

@@ -1,7 +1,7 @@
-//! Requests per minute of each caller, on this replica.
+//! Limits the requests per minute of each caller, on this replica.
 //!
-//! A caller may use its minute at once and then gets new requests evenly. Callers with the same limit share a limiter, keyed by
-//! their names; those that have not called for a while are forgotten.
+//! A caller may send the requests of a whole minute at once; its allowance is then refilled evenly. Callers with the same limit
+//! share a limiter, keyed by their names. Callers whose allowance is full again are forgotten.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -16,7 +16,7 @@ use governor::{Quota, RateLimiter};
 type Limiter =
     RateLimiter<String, HashMapStateStore<String>, MonotonicClock, NoOpMiddleware<std::time::Instant>>;
 
-/// The most callers that a limiter remembers before it forgets those that may call again at once.
+/// The number of callers above which a limiter forgets those whose allowance is full again.
 const MAX_CALLERS: usize = 10_000;
 
 /// The rates of all callers.
@@ -28,7 +28,7 @@ impl Rates {
     ///
     /// # Errors
     ///
-    /// The time until it may send the next one.
+    /// The limit is reached: the time until the next request is allowed.
     pub(super) fn take(&self, caller: &str, limit: u32) -> Result<(), Duration> {
         let Some(quota) = NonZeroU32::new(limit).map(Quota::per_minute) else {
             return Err(Duration::from_secs(60));
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_caller_has_its_own_minute() {
+    fn each_caller_has_an_allowance_of_its_own() {
         let rates = Rates::default();
         for _ in 0..3 {
             assert_eq!(rates.take("ada", 3), Ok(()));

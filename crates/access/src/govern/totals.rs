@@ -1,9 +1,9 @@
 //! What callers consumed today, and whether they may consume more.
 //!
-//! Every second what was counted since is added to the totals that all replicas share, and the totals of these callers come
-//! back. Between two such batches a replica knows what itself counted, so that a caller can overshoot a limit by what the other
-//! replicas serve it in one second, and by the results of calls that were under way. While the totals are out of reach, each
-//! replica counts for itself and adds all of it later.
+//! Every second a replica adds its new counts to the totals that all replicas share, and gets back the totals of these callers.
+//! In between it knows only its own counts, so a caller can overshoot a limit by what the other replicas serve it in one second,
+//! and by the results of calls in flight. While the shared totals are unreachable, each replica counts for itself and adds its
+//! counts later.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,13 +13,13 @@ use tidegate_gateway::limits::Limits;
 use tidegate_store::{Clock, Consumed, DailyTotals, Millis, StoreError};
 
 /// The milliseconds of a day.
-const DAY: i64 = 86_400_000;
+const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Default, Clone, Copy)]
 struct Count {
-    /// The total of all replicas, when the last batch was added.
+    /// The total of all replicas at the last flush.
     total: Consumed,
-    /// What was counted since.
+    /// What this replica has counted since.
     since: Consumed,
 }
 
@@ -29,7 +29,7 @@ struct Today {
     callers: HashMap<String, Count>,
 }
 
-/// The totals of today.
+/// What each caller has consumed today.
 pub struct Totals {
     shared: Arc<dyn DailyTotals>,
     clock: Arc<dyn Clock>,
@@ -48,7 +48,7 @@ pub struct UsedUp {
 }
 
 impl Totals {
-    /// Returns totals that are added to those of all replicas.
+    /// Returns totals that [`Totals::flush`] adds to the shared ones.
     pub fn new(shared: Arc<dyn DailyTotals>, clock: Arc<dyn Clock>) -> Self {
         Self { shared, clock, today: Mutex::default() }
     }
@@ -56,9 +56,9 @@ impl Totals {
     fn today(&self) -> (MutexGuard<'_, Today>, i64) {
         let Millis(now) = self.clock.now();
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        let day = now.div_euclid(DAY);
+        let day = now.div_euclid(DAY_MILLIS);
         if today.day != day {
-            // What was counted in the last second of the day before is lost for its totals, which nobody needs any more.
+            // The counts since the last flush belong to the day before, whose totals limit nothing any more.
             *today = Today { day, callers: HashMap::new() };
         }
         (today, now)
@@ -76,7 +76,7 @@ impl Totals {
         }
     }
 
-    /// Returns what a caller consumed today, as far as it is known.
+    /// Returns what a caller consumed today, as far as this replica knows.
     pub fn of(&self, caller: &str) -> Consumed {
         let (today, _) = self.today();
         today.callers.get(caller).map_or(Consumed::default(), |count| count.total + count.since)
@@ -90,7 +90,7 @@ impl Totals {
     pub fn check(&self, caller: &str, limits: &Limits) -> Result<(), UsedUp> {
         let consumed = self.of(caller);
         let Millis(now) = self.clock.now();
-        let wait = Duration::from_millis((DAY - now.rem_euclid(DAY)).unsigned_abs());
+        let wait = Duration::from_millis((DAY_MILLIS - now.rem_euclid(DAY_MILLIS)).unsigned_abs());
         let used_up = [
             ("requests", consumed.requests, limits.requests_per_day),
             ("tokens", consumed.tokens, limits.tokens_per_day),
@@ -103,11 +103,11 @@ impl Totals {
         used_up.map_or(Ok(()), Err)
     }
 
-    /// Adds what was counted since the last time to the shared totals. It may wait for a database.
+    /// Adds the counts since the last flush to the shared totals. It may wait for a database.
     ///
     /// # Errors
     ///
-    /// The totals are out of reach; what was counted is added the next time.
+    /// The shared totals are unreachable; the counts are added at the next flush.
     pub fn flush(&self) -> Result<(), StoreError> {
         let (day, added) = {
             let (mut today, _) = self.today();
@@ -124,7 +124,7 @@ impl Totals {
         if added.is_empty() {
             return Ok(());
         }
-        let totals = self.shared.add(&Millis(day * DAY).day(), &added);
+        let totals = self.shared.add(&Millis(day * DAY_MILLIS).day(), &added);
         let (mut today, _) = self.today();
         if today.day != day {
             return totals.map(drop);
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// Totals that are out of reach at times.
+    /// Shared totals that can be made unreachable.
     #[derive(Default)]
     struct Unreliable {
         totals: MemoryTotals,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_learn_of_each_other() {
+    fn replicas_share_their_counts() {
         let (shared, clock) = (Arc::new(Unreliable::default()), Arc::new(ManualClock::default()));
         let replica =
             || Totals::new(Arc::clone(&shared) as Arc<dyn DailyTotals>, Arc::clone(&clock) as Arc<dyn Clock>);
@@ -204,7 +204,7 @@ mod tests {
         one.count("ada", requests(1));
         one.flush().unwrap();
         assert_eq!(one.of("ada"), requests(6));
-        // Nothing is lost and nothing counts twice while the totals are out of reach.
+        // While the totals are unreachable, no count is lost and none counts twice.
         shared.is_down.store(true, Ordering::SeqCst);
         one.count("ada", requests(4));
         assert!(one.flush().is_err());
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_a_day() {
+    fn a_daily_limit_refuses_until_the_next_day() {
         let clock = Arc::new(ManualClock::default());
         let totals = Totals::new(Arc::new(MemoryTotals::default()), Arc::clone(&clock) as Arc<dyn Clock>);
         let limits = Limits { requests_per_day: Some(2), tokens_per_day: Some(100), ..Limits::default() };

@@ -100,7 +100,7 @@ fn result(owner: &str) -> Call {
 }
 
 #[tokio::test]
-async fn limits_of_a_caller_are_its_own() {
+async fn each_caller_has_limits_of_its_own() {
     let (governance, _, clock) = governance(QueueSettings::default());
     let daily = Limits { requests_per_day: Some(3), ..Limits::default() };
     let (ada, bob) = (principal("key:ada", daily), principal("key:bob", daily));

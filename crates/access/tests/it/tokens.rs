@@ -403,7 +403,7 @@ async fn futures_of<T, F: Future<Output = T>>(count: usize, ask: impl Fn() -> F)
 }
 
 #[tokio::test]
-async fn an_issuer_out_of_reach() {
+async fn an_unreachable_issuer_gives_503_or_its_last_keys() {
     let timing = Timing { max_age: Duration::from_millis(1), pause: Duration::from_millis(100), ..TIMING };
     let setup = setup(timing).await;
     setup.server.set_down(true);
@@ -429,7 +429,7 @@ async fn an_issuer_out_of_reach() {
 }
 
 #[tokio::test]
-async fn what_a_caller_may_use() {
+async fn roles_decide_what_a_caller_may_use() {
     let setup = setup(TIMING).await;
     let writer =
         setup.ask(&setup.token(&json!({"groups": null, "scope": "mcp:write mcp:read"}))).await.unwrap();

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn tickets_are_the_same_every_time() {
+    fn tickets_are_deterministic() {
         assert_eq!(ticket(7), ticket(7));
         let all: Vec<Value> = (0..COUNT).map(ticket).collect();
         for status in ["open", "waiting", "solved"] {

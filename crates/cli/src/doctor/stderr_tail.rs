@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Lines kept, and bytes of each.
+/// The maximum number of lines kept, and the maximum size of each.
 const MAX_LINES: usize = 8;
 const MAX_LINE_BYTES: u64 = 300;
 /// How long to wait for the end of the stream.

@@ -1,4 +1,4 @@
-//! Who may call the gateway, and how much, from the configuration.
+//! Builds the authentication, the limits and the audit log of the gateway from its configuration.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -20,10 +20,10 @@ use tidegate_store::{Clock, DailyTotals, MemoryTotals, SystemClock};
 use crate::error::CommandError;
 use crate::ui;
 
-/// Who may call, and how much.
+/// What authenticates callers, and what limits them.
 pub(super) type Callers = (Arc<dyn Authenticate>, Arc<dyn Govern>);
 
-/// Returns who may call the gateway, and how much; `name` is the one under which results are kept.
+/// Returns what authenticates and limits the callers of the gateway; `name` is the server under which results are stored.
 pub(super) fn read(
     config: &Config,
     keep: &Arc<UserStore>,
@@ -96,8 +96,7 @@ fn role(configured: AccessRole) -> Role {
     Role { name, groups, scopes, callers, tier, servers, tools, limits }
 }
 
-/// Returns the totals of today: in the database where there is one, else those of this process, which outlive a change of the
-/// configuration.
+/// Returns the daily totals: those in the database if there is one, otherwise those of this process, which survive a reload.
 fn totals(
     access: &Access,
     place: &StoreLocation,
@@ -115,7 +114,7 @@ fn totals(
     }
 }
 
-/// Opens the audit log; a new file can be read by its user alone.
+/// Opens the audit log; only the user who runs the gateway can read a new file.
 fn audit_log(path: &Path) -> Result<Audit, CommandError> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]

@@ -23,7 +23,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equals_the_definition(mut values in prop::collection::vec(0_u64..50, 0..200), percent in 1_u64..=100) {
+        fn the_percentile_equals_its_definition(mut values in prop::collection::vec(0_u64..50, 0..200), percent in 1_u64..=100) {
             let expected = naive(&values, percent);
             values.sort_unstable();
             prop_assert_eq!(percentile(&values, percent), expected);
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn small_cases() {
+    fn percentiles_of_small_lists() {
         assert_eq!(percentile(&[], 50), None);
         assert_eq!(percentile(&[7], 99), Some(7));
         assert_eq!(percentile(&[1, 2, 3, 4], 50), Some(2));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn uncertain_tools_are_not_called() {
+    fn only_tools_that_are_marked_read_only_are_called() {
         let plain = json!({"type": "object"});
         for (tool, why) in [
             (json!({"name": "t", "inputSchema": plain}), "not marked read-only"),

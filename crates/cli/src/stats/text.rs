@@ -99,7 +99,10 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
         line("saved", percent(total.saved_percent())),
         line("shaped", format!("{} of {calls}", grouped(total.shaped))),
         line("follow-ups", format!("{}{}", grouped(total.follow_ups), follow_ups.unwrap_or_default())),
-        line("re-runs avoided", format!("{}, answered {}", grouped(total.reruns_avoided), kept_where(total))),
+        line(
+            "re-runs avoided",
+            format!("{}, answered {}", grouped(total.reruns_avoided), answered_from(total)),
+        ),
         line(
             "added latency",
             added.map_or_else(unknown, |(half, most)| format!("p50 {}, p99 {}", millis(half), millis(most))),
@@ -143,7 +146,7 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
 }
 
 /// Says whether follow-ups were answered from the store or from memory.
-fn kept_where(total: &Figures) -> String {
+fn answered_from(total: &Figures) -> String {
     match (total.reruns_avoided - total.from_memory, total.from_memory) {
         (_, 0) => "from the store instead".into(),
         (0, _) => "from memory instead".into(),

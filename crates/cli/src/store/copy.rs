@@ -1,8 +1,8 @@
 //! `tidegate store copy`: copies all results from one store to another.
 //!
-//! Every result keeps its name, owner, session, tool, call and lifetime; only this user has another name as an owner in a store
-//! that several machines share, and stays the owner. A result is whole in the target or not there, so a
-//! copy that was interrupted goes on where it ended; each one is read back and compared with its source.
+//! Every result keeps its name, owner, session, tool, call and lifetime. The user who runs the command has a different owner
+//! name in a shared store, and its results are copied to that owner. A result is either complete in the target or missing, so
+//! an interrupted copy can be resumed. Each copied result is read back and compared with its source.
 
 use std::path::PathBuf;
 
@@ -19,27 +19,27 @@ use crate::error::CommandError;
 use crate::keep::causes;
 use crate::ui;
 
-/// Results read at a time.
-const BATCH: usize = 100;
-/// The maximum number of results that could not be copied and are named.
-const MAX_NAMED: usize = 5;
+/// Results listed at a time.
+const BATCH_RESULTS: usize = 100;
+/// The maximum number of failed results that the error names.
+const MAX_NAMED_FAILURES: usize = 5;
 
 /// Copy all results from one store to another
 ///
-/// A store is a data folder or a postgres:// address. Every result keeps its name, its owner and its lifetime, is read
-/// back from the target and compared. Results that are there already are not copied again, so an interrupted copy can
-/// be started again. The ledger and saved files are not copied.
+/// A store is a data folder or a postgres:// URL. Every result keeps its name, owner and lifetime, and is read back
+/// from the target and compared. Results that are already there are skipped, so start an interrupted copy again to
+/// resume it. The ledger and saved files are not copied.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate store copy --from ~/.local/share/tidegate --to ~/backup/tidegate\n  \
     tidegate store copy --from ~/.local/share/tidegate --to postgres://tidegate@db/tidegate"
 )]
 pub(super) struct Arguments {
-    /// Store to copy from: a data folder or a postgres:// address
+    /// Store to copy from: a data folder or a postgres:// URL
     #[arg(long, value_name = "STORE")]
     from: String,
 
-    /// Store to copy to: a data folder or a postgres:// address
+    /// Store to copy to: a data folder or a postgres:// URL
     #[arg(long, value_name = "STORE")]
     to: String,
 
@@ -56,12 +56,12 @@ pub(super) struct Arguments {
     format: Format,
 }
 
-/// What was done.
+/// What a copy has done so far.
 #[derive(Default)]
 struct Copied {
     results: u64,
     bytes: u64,
-    /// Results that were in the target already.
+    /// Results that were already in the target.
     present: u64,
     /// Names of results that could not be copied, with the reason.
     failed: Vec<(String, String)>,
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let config = Config::load(None)?;
     if !RemoteStore::is_url(&arguments.from) && !PathBuf::from(&arguments.from).is_dir() {
         return Err(CommandError::bad_input(format!("there is no store in {}", arguments.from))
-            .hint("name a data folder, or a postgres:// address"));
+            .hint("name a data folder, or a postgres:// URL"));
     }
     let from = NamedStore::at(&arguments.from, arguments.from_key_file.as_deref(), &config)?;
     let to = NamedStore::at(&arguments.to, arguments.to_key_file.as_deref(), &config)?;
@@ -90,8 +90,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         [] => Ok(()),
         failed => {
             let named: Vec<String> =
-                failed.iter().take(MAX_NAMED).map(|(name, why)| format!("{name} ({why})")).collect();
-            let more = if failed.len() > MAX_NAMED { ", ..." } else { "" };
+                failed.iter().take(MAX_NAMED_FAILURES).map(|(name, why)| format!("{name} ({why})")).collect();
+            let more = if failed.len() > MAX_NAMED_FAILURES { ", ..." } else { "" };
             let count = ui::count(failed.len() as u64, "result");
             Err(CommandError::failed(format!("{count} could not be copied: {}{more}", named.join(", "))))
         }
@@ -113,12 +113,12 @@ fn report(format: Format, copied: &Copied) -> Result<(), CommandError> {
     ui::data(text.as_bytes())
 }
 
-/// Copies all results. `user` is this user as the owner of results in both stores.
+/// Copies all results. `user` is the owner of this user's results in the source and in the target.
 fn copy(from: &dyn ArtifactStore, to: &dyn ArtifactStore, user: &[Owner; 2]) -> Result<Copied, StoreError> {
     let total = usize::try_from(from.usage()?.artifacts).unwrap_or(usize::MAX);
     let (progress, mut copied, mut done, mut after) = (ui::Progress::new(), Copied::default(), 0, None);
     loop {
-        let batch = from.walk(after.as_ref(), BATCH)?;
+        let batch = from.walk(after.as_ref(), BATCH_RESULTS)?;
         let Some(last) = batch.last() else { return Ok(copied) };
         after = Some(last.artifact.id.clone());
         for stored in &batch {
@@ -131,7 +131,7 @@ fn copy(from: &dyn ArtifactStore, to: &dyn ArtifactStore, user: &[Owner; 2]) -> 
                     copied.bytes += stored.artifact.bytes;
                 }
                 Ok(false) => copied.present += 1,
-                // It expired, or was deleted, since the list was read.
+                // Expired or deleted since it was listed.
                 Err(StoreError::NotFound | StoreError::Expired { .. }) => {}
                 Err(error @ (StoreError::Damaged { .. } | StoreError::Source(_) | StoreError::Taken)) => {
                     copied.failed.push((name, causes(&error)));
@@ -142,7 +142,7 @@ fn copy(from: &dyn ArtifactStore, to: &dyn ArtifactStore, user: &[Owner; 2]) -> 
     }
 }
 
-/// Copies one result; false if it was there already.
+/// Copies one result; returns false if it was already there.
 fn copy_one(
     from: &dyn ArtifactStore,
     to: &dyn ArtifactStore,

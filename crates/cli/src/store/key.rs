@@ -1,4 +1,4 @@
-//! `tidegate store key`: makes a key.
+//! `tidegate store key`: makes a key for encryption or for signing cursors.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -11,8 +11,8 @@ use crate::ui;
 
 /// Create the store's schema, or bring it up to date
 ///
-/// Only forward, once, and under a lock, so that several processes can start it at once. A store in a folder needs no
-/// migration: every version reads what earlier ones wrote.
+/// Migrations only go forward, and run once, under a lock, so several processes can start this at the same time. A
+/// store in a folder needs no migration: every version reads what earlier ones wrote.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate store migrate")]
 pub(super) struct Arguments {

@@ -12,9 +12,9 @@ use crate::ui;
 
 /// Encrypt the store, or replace its key
 ///
-/// Everything is encrypted with the key of `encryption_key_file`. If the store has another key, set that one as
-/// `previous_key_file` until this command is done. It can be interrupted and started again; meanwhile every process
-/// that has both keys can use the store.
+/// Encrypts everything with the key in `encryption_key_file`. If the store has another key now, set that key as
+/// `previous_key_file` until this command is done. The command can be interrupted and started again; meanwhile every
+/// process that has both keys can use the store.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate store rekey\n  tidegate store rekey --format json")]
 pub(super) struct Arguments {

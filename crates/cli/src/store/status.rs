@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let config = Config::load(None)?;
     let named = NamedStore::of_config(&config)?;
-    let head = Head {
+    let configured = ConfiguredStore {
         shown: named.place.shown(),
         kind: if named.place.remote().is_some() { "postgres" } else { "folder" },
         objects: named.place.remote().and_then(|remote| Some(remote.objects.as_ref()?.url.clone())),
@@ -33,28 +33,28 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     };
     let status = named.open().and_then(|opened| opened.store.status());
     match (&status, arguments.format) {
-        (Ok(status), Format::Text) => ui::data(head.text(status).as_bytes()),
-        (Ok(status), Format::Json) => ui::json(&head.json(status)),
+        (Ok(status), Format::Text) => ui::data(configured.text(status).as_bytes()),
+        (Ok(status), Format::Json) => ui::json(&configured.json(status)),
         (Err(error), format) => {
             if format == Format::Json {
                 ui::json(
-                    &json!({"store": head.shown, "kind": head.kind, "reachable": false, "error": causes(error)}),
+                    &json!({"store": configured.shown, "kind": configured.kind, "reachable": false, "error": causes(error)}),
                 )?;
             }
-            Err(out_of_reach(&head.shown, error))
+            Err(out_of_reach(&configured.shown, error))
         }
     }
 }
 
-/// What is known before the store is opened.
-struct Head {
+/// What the configuration says about the store, known before it is opened.
+struct ConfiguredStore {
     shown: String,
     kind: &'static str,
     objects: Option<String>,
     quotas: Quotas,
 }
 
-impl Head {
+impl ConfiguredStore {
     fn text(&self, status: &StoreStatus) -> String {
         let usage = status.usage;
         let quota = self.quotas.store_bytes;

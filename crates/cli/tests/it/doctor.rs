@@ -188,7 +188,7 @@ fn nothing_is_configured() {
 }
 
 #[test]
-fn everything_is_fine() {
+fn a_healthy_setup_passes_every_check() {
     let home = healthy();
     insta::assert_snapshot!("healthy", home.told(&[]));
     insta::assert_snapshot!("not_started", home.told(&["--no-start", "--client", "codex"]));
@@ -204,7 +204,7 @@ fn nothing_is_left_of_it() {
 }
 
 #[test]
-fn what_is_chosen_and_what_is_not_there() {
+fn unknown_names_are_refused_and_selections_apply() {
     let home = healthy();
     let outcome = home.run(&["doctor", "--server", "githup"]);
     assert_eq!(

@@ -227,7 +227,7 @@ fn the_key_of_a_caller_reaches_no_server() {
 }
 
 #[test]
-fn a_limit_is_told_and_nothing_runs_above_it() {
+fn a_call_above_a_limit_is_refused_and_not_run() {
     let home = tempfile::tempdir().unwrap();
     let (ada, caller) = key(home.path(), "ada");
     let limits = "[gateway.role.all]\nrequests_per_day = 6\n";

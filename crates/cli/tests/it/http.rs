@@ -282,7 +282,7 @@ fn headers_must_agree_with_the_body() {
 }
 
 #[test]
-fn who_may_speak() {
+fn only_clients_with_the_token_and_an_allowed_host_are_served() {
     let home = tempfile::tempdir().unwrap();
     let listening = Listening::start(
         home.path(),
@@ -343,7 +343,7 @@ impl Drop for Remote {
 }
 
 #[test]
-fn what_crosses_between_http_and_http() {
+fn http_to_http_forwards_headers_streams_and_errors() {
     let home = tempfile::tempdir().unwrap();
     let remote = Remote::start();
     let listening =

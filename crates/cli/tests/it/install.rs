@@ -162,7 +162,7 @@ fn nothing_configured_says_where_it_looked() {
 }
 
 #[test]
-fn there_and_back() {
+fn install_and_uninstall_restore_every_file() {
     let home = Home::filled();
     insta::assert_snapshot!("dry_run", home.transcript(&["install", "--dry-run"]));
     home.assert_untouched();
@@ -328,7 +328,7 @@ fn paths_are_shortened() {
 
 /// Missing files keep their record, renamed servers are unwrapped; a server that cannot be unwrapped is an error.
 #[test]
-fn what_uninstall_cannot_find() {
+fn uninstall_reports_missing_files_and_servers() {
     let home = Home::filled();
     home.run(&["install", "--yes"]);
     home.run(&["install", "--yes", "--scope", "project"]);

@@ -71,7 +71,7 @@ fn every_call_is_a_line_with_the_figures_of_the_client() {
 }
 
 #[test]
-fn what_is_above_its_limit_is_reported_and_fails_a_gate() {
+fn an_answer_above_its_limit_is_reported_and_fails_ci() {
     let place = Place::new();
     // A client that takes more than 10 KB.
     let mut session =

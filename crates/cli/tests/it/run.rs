@@ -56,7 +56,7 @@ sys.stdin.read()
 "#;
 
 #[test]
-fn what_came_first_is_passed_on_first() {
+fn messages_keep_their_order() {
     let place = Place::new();
     let mut session = Session::command(&place.home(), &[], &[], &["python3", "-S", "-c", AT_ONCE]);
     let asked: Vec<u64> =

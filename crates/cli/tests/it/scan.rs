@@ -55,7 +55,7 @@ fn calls(place: &Place) -> Vec<Value> {
 }
 
 #[test]
-fn what_was_called_is_measured() {
+fn recorded_calls_are_measured() {
     let place = Place::new();
     let mut session = place.start(&["--server", "hub", "--observe"]);
     let mut sizes: Vec<u64> = (1..=40)
@@ -143,7 +143,7 @@ fn what_a_probe_finds_adds_up() {
 }
 
 #[test]
-fn a_limit_makes_a_gate() {
+fn fail_above_fails_for_larger_results() {
     let place = Place::new();
     let fails = |flags: &[&str]| {
         let outcome = probe(&place, &[&["--timeout", "1s", "--format", "json"], flags].concat(), &[]);
@@ -220,7 +220,7 @@ fn servers_that_cannot_be_measured() {
 }
 
 #[test]
-fn what_cannot_be_done_says_what_can() {
+fn empty_reports_and_bad_options_say_what_to_do() {
     let place = Place::new();
     insta::assert_snapshot!("scan_of_nothing", shown(&scan(&place, &[], &[])));
     insta::assert_snapshot!("scan_of_nobody", shown(&scan(&place, &["--server", "nobody"], &[])));

@@ -316,7 +316,7 @@ fn answers_from_memory_are_reported() {
 
 /// What is advised is right: with it set, the results come whole.
 #[test]
-fn advice_helps() {
+fn following_the_advice_lets_the_results_pass() {
     let place = Place::new();
     let mut session = place.start(&["--server", "my hub"]);
     for count in 70..74 {
@@ -336,7 +336,7 @@ fn advice_helps() {
 }
 
 #[test]
-fn what_cannot_be_done_says_what_can() {
+fn empty_reports_and_bad_options_say_what_to_do() {
     let place = Place::new();
     let nothing = stats(&place.home(), &[]);
     insta::assert_snapshot!("stats_of_nothing", shown(&nothing));

@@ -356,7 +356,7 @@ fn exact(session: &mut Session, text: &str, arguments: Value) -> Value {
 }
 
 #[test]
-fn what_is_not_among_the_items_is_named() {
+fn members_beside_the_items_are_named() {
     let place = Place::new();
     let mut session = place.start(&["--style", "probe"]);
     let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "words": "w".repeat(40)})).collect();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_shown() {
+    fn arguments_without_secrets_are_shown() {
         for words in [
             &["npx", "-y", "@modelcontextprotocol/server-filesystem@2025.1.14", "/home/me/files"][..],
             &["--token", "${KEY}", "--api-key=${KEY}", "-e", "TOKEN=${KEY}"],

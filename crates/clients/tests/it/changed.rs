@@ -126,7 +126,7 @@ fn a_renamed_server_is_undone() {
 
 /// Without any record, each entry that the user names is restored in meaning, and nothing else is touched.
 #[test]
-fn what_is_named_is_undone_without_the_data_folder() {
+fn a_named_server_is_undone_without_the_data_folder() {
     for (name, text) in FIXTURES {
         let mut home = Home::with(name, text);
         home.options.without_login = true;

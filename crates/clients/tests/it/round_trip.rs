@@ -70,7 +70,7 @@ fn every_edit_can_be_undone_without_the_backup() {
 }
 
 #[test]
-fn all_at_once_and_twice() {
+fn installing_again_changes_nothing() {
     let home = Home::new();
     FIXTURES.iter().for_each(|(name, text)| home.write(name, text.as_bytes()));
     assert_eq!(home.install().changes.len(), FIXTURES.len());

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_cells() {
+    fn quoted_cells_keep_commas_quotes_and_line_breaks() {
         assert_eq!(rows("a,\"b,c\",\"d\"\"e\","), [["a", "b,c", "d\"e", ""]]);
         assert_eq!(rows("\"one\r\ntwo\n\nthree\",x\r\n1,2\n"), [["one\r\ntwo\n\nthree", "x"], ["1", "2"]]);
         assert_eq!(rows("\"\",\"\"\"\"\n,\n\n"), [["", "\""], ["", ""]]);

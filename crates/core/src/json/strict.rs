@@ -1,7 +1,7 @@
 //! Strict JSON: decides whether a text is exactly one value as RFC 8259 defines it, with only white space around it.
 //!
-//! The scanner is lenient, because servers send what no standard allows, and it stops after the first value. Whoever
-//! claims that a text *is* a value, or puts it into other JSON, asks here.
+//! The scanner is lenient, because servers send what no standard allows, and it stops after the first value. Code
+//! that claims that a text *is* a value, or that embeds it in other JSON, must check it here.
 
 /// Returns whether the whole text is one JSON value: no trailing commas, no `NaN`, no lone surrogates, nothing after it.
 pub(crate) fn is_value(text: &str) -> bool {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_value_and_nothing_else() {
+    fn only_a_single_complete_value_is_accepted() {
         for whole in [
             "{}",
             " [ ] \n",

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_log() {
+    fn a_commit_log_is_read_as_records() {
         let log = "History:\nCommit: a1\nAuthor: X\nDate: 2024-01-01\nMessage: one\n\nmore: of it\n\nCommit: b2\nAuthor: Y\nDate: 2024-01-02\nMessage: two\n\nCommit: c3\nAuthor: X\nDate: 2024-01-03\nMessage: three\n";
         assert!(records(log).starts_with(
             r#"{"Commit":"a1","Author":"X","Date":"2024-01-01","Message":"one\n\nmore: of it"}"#

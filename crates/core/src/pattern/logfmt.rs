@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs() {
+    fn pairs_become_members() {
         for (line, members) in [
             (r#"level=info msg="user \"x\" in" took=12ms"#, "level:info|msg:user \"x\" in|took:12ms"),
             (

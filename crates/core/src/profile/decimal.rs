@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_values() {
+    fn decimals_are_written_exactly_and_normalized() {
         for (raw, exact) in [
             ("0", "0"),
             ("-0.0", "0"),

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_while_memory_allows() {
+    fn distinct_values_are_estimated_when_the_memory_is_used_up() {
         let mut capacity = 60_000;
         assert_eq!(distinct(0..100_000, &mut capacity).count(), (100_000, true));
         assert!((30_000..50_000).contains(&capacity), "{capacity}");

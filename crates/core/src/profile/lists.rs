@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_not_values() {
+    fn column_names_are_told_from_values() {
         for name in ["year", "Price (EUR)", "2nd quarter", "Größe", "x1", "% of total"] {
             assert!(is_name(name), "{name}");
         }

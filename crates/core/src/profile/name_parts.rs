@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_names_have_no_parts() {
+    fn an_empty_list_of_names_has_no_parts() {
         assert!(NameParts::of(&[]).is_none());
     }
 }

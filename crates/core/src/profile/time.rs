@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_common_forms() {
+    fn common_forms_of_times_are_parsed() {
         for (text, expected) in [
             ("1970-01-01", 0),
             ("2000-02-29", 951_782_400),

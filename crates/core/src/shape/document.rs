@@ -1,6 +1,6 @@
 //! The strategy for documents: prose, Markdown and source code.
 //!
-//! An overview shows their headings or definitions, their beginning and their end, and words that stand out.
+//! An overview shows their headings or definitions, their beginning and their end, and their most frequent words.
 
 mod headings;
 mod sentences;
@@ -33,11 +33,11 @@ pub(crate) const CODE: TextKind = TextKind {
     name: "code",
     recognise: |sample| {
         let code = sample.share(is_code_line);
-        code > 0.25 && code >= markdown(sample) && !sample.begins_like_json()
+        code > 0.25 && code >= markdown_share(sample) && !sample.begins_like_json()
     },
     read: |text, sample| {
         let code = DocumentText::read(text, sample, "code")?;
-        // Lines that define nothing and repeat are a report that looks like code.
+        // Repetitive lines without definitions and constants are a report that looks like code.
         let is_report = code.headings.total == 0 && code.constants.total == 0 && log::is_repetitive(sample);
         Ok(if is_report { None } else { Content::text(code) })
     },
@@ -46,7 +46,7 @@ pub(crate) const CODE: TextKind = TextKind {
 /// Markdown.
 pub(crate) const MARKDOWN: TextKind = TextKind {
     name: "markdown",
-    recognise: |sample| markdown(sample) > 0.08,
+    recognise: |sample| markdown_share(sample) > 0.08,
     read: |text, sample| Ok(Content::text(DocumentText::read(text, sample, "markdown")?)),
 };
 
@@ -86,8 +86,8 @@ fn is_code_line(line: &str) -> bool {
         || begins(CODE_WORDS)
 }
 
-/// Returns the share of lines that are marked as Markdown marks them.
-fn markdown(sample: &Sample<'_>) -> f64 {
+/// Returns the share of lines with Markdown markup.
+fn markdown_share(sample: &Sample<'_>) -> f64 {
     let comments = marks_are_comments(sample.head);
     sample.share(|line| !comments && heading_level(line).is_some() || is_markdown_line(line))
 }
@@ -111,7 +111,7 @@ pub(crate) struct DocumentText {
     definitions: ValueCounts,
     /// The modules that code imports.
     imports: ValueCounts,
-    /// Lines of code that say that something is left to be done.
+    /// Lines of code with `TODO` and the like.
     to_do: KeyLines,
     /// Lines that name a value: `- Duration: 12 ms`.
     values: KeyLines,
@@ -192,7 +192,7 @@ impl DocumentText {
         if is_value(line) {
             self.values.push(number, 1, line);
         }
-        // The first line after a heading leads it, the first of any paragraph is a sample.
+        // The first line after a heading is shown with it, the first of any paragraph is a sample.
         self.headings.lead(line);
         if begins && line.len() > 20 {
             self.paragraphs.push(number, 1, line);
@@ -203,7 +203,7 @@ impl DocumentText {
         let indentation = line.len() - line.trim_start().len();
         if let Some((keyword, text)) = symbols::definition(line) {
             self.definitions.add(keyword.as_bytes(), number, capacity);
-            // Lines at the margin are the outline; what is inside comes after them.
+            // Definitions at the margin are the outline; indented ones rank lower.
             let level = 1 + u8::from(indentation > 0) + u8::from(indentation > 4);
             self.headings.push(number, level, text);
         } else if let Some(module) = symbols::import(line) {
@@ -219,7 +219,7 @@ impl DocumentText {
         self.words.add(line, number, false);
     }
 
-    /// Writes what the document tells; returns what that is.
+    /// Writes the parts of the overview that fit, and returns their names.
     fn write(&self, text: &Text<'_>, draft: &mut Draft<'_>) -> io::Result<Vec<&'static str>> {
         let section = STRATEGY_SECTION;
         let all = draft.writer.left();
@@ -260,7 +260,7 @@ impl DocumentText {
         Ok(below)
     }
 
-    /// Writes sizes, counts, and words that stand out.
+    /// Writes sizes, counts, and frequent words.
     fn write_facts(&self, draft: &mut Draft<'_>, section: usize, all: u64) {
         let writer = &mut draft.writer;
         let words = &self.words;
@@ -296,7 +296,7 @@ impl DocumentText {
     }
 }
 
-/// Returns whether a line names a value: a short name, a colon, and what is not a sentence.
+/// Returns whether a line names a value: a short name, a colon, and a short text that is not a sentence.
 fn is_value(line: &str) -> bool {
     let line = line.trim_start_matches(['-', '*', '•', ' ']);
     let Some((name, value)) = line.split_once(": ") else { return false };

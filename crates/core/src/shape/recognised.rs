@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds() {
+    fn each_kind_of_text_is_recognised() {
         for (text, kind) in [
             ("  \n", "empty"),
             ("[{\"a\":1}]", "json"),

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn rulers() {
+    fn a_ruler_line_sets_the_columns() {
         let (names, rows) = table(
             "Desired=Unknown/Install\n| Status=Not/Inst\n||/ Name      Version      Architecture Description\n+++-=========-============-============-=====================\nii  adduser   3.134        all          add and remove users\nrc  apt       2.6.1        amd64        commandline package manager\n",
         )

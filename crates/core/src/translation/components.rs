@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_calendar() {
+    fn a_calendar_is_read_as_nested_components() {
         let text = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nSUMMARY;LANGUAGE=en:A long\r\n  one\\, here\r\nATTENDEE;CN=\"x:y\":mailto:a@b\r\nATTENDEE:mailto:c@d\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nSUMMARY:Two\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
         assert_eq!(
             translate(text).unwrap(),

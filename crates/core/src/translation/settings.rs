@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn recognition() {
+    fn other_notations_are_not_settings() {
         let is = |text: &str| recognise(&Sample::of(text));
         assert!(is("[a]\nb=1\nc=2\n[d]\nb=3\nc=4\n"));
         assert!(is("A=1\nB=2\nC=3\nD=4\nE=5\nF=6\nG=7\nH=8\n"));

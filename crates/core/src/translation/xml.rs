@@ -75,7 +75,7 @@ at y:2</failure></testcase>
     }
 
     #[test]
-    fn names_that_clash() {
+    fn attributes_and_elements_with_the_same_name_are_kept_apart() {
         assert_eq!(
             translate("<a text='t' b='1'>x<b>2</b><c/></a>").map(|_| ()),
             None,

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_were_meant() {
+    fn a_misspelled_name_finds_the_nearest_one() {
         assert_eq!(nearest("titel", ["id", "title", "subtitle"]), ["title"]);
         assert_eq!(nearest("login", ["id", "author.login"]), ["author.login"]);
         assert!(nearest("zzz", ["id", "title"]).is_empty());

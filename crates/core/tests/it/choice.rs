@@ -81,7 +81,7 @@ fn a_column_that_repeats_another_is_left_out() {
 }
 
 #[test]
-fn what_decides_comes_before_addresses() {
+fn telling_columns_are_chosen_before_urls() {
     let text = overview(&alarms(300), 1000);
     let header = header(&text);
     for name in ["id", "severity", "start.dateTime"] {

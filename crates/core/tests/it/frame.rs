@@ -1,5 +1,5 @@
-//! The frame is ours alone: no word of the upstream and no hidden character appears outside the fence, in whatever
-//! part of a result it came and whichever view shows it.
+//! The frame contains only tidegate's own text: no word of the upstream and no hidden character appears outside the fence,
+//! whatever part of a result contains it and whichever view shows it.
 
 use proptest::prelude::*;
 use tidegate_core::view::arguments::Arguments;
@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(tidegate_testkit::cases(10_000))]
 
     #[test]
-    fn nothing_of_the_upstream_stands_outside_the_fence(
+    fn no_upstream_text_appears_outside_the_fence(
         result in result(),
         name in name(),
         tokens in 300_u64..3000,
@@ -35,7 +35,7 @@ proptest! {
             Arguments { lines: Some("1-40".into()), ..Arguments::default() },
             Arguments { mode: Some("full".into()), ..Arguments::default() },
         ];
-        // A path that cannot be written is an error about the request alone.
+        // An invalid path is an error about the request, which quotes no result.
         if let Ok(query) = asked[view].clone().into_query() {
             match kept.ask(&query, tokens) {
                 Ok(answer) => assert_ours(&answer.text),

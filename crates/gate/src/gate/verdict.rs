@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_compacted_where_that_is_set() {
+    fn a_result_that_passes_is_compacted_if_the_policy_says_so() {
         let rules = Rules { compact: Some(Compact::Lossless), ..Rules::default() };
         assert_eq!(full_look(rules.clone(), &of_tokens(900)), "compact");
         assert_eq!(full_look(rules.clone(), &make::text_result("small")), "pass");
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_was_made_is_handed_on() {
+    fn a_token_count_is_returned_with_the_verdict() {
         let policy = Policies::default().of_tool("list");
         let profile = Profile::strictest();
         let terms = Terms::new(&policy, &profile, None, false);

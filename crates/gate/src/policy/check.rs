@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_make_no_sense_are_named() {
+    fn an_invalid_rule_is_reported_with_its_limits() {
         for (rules, words) in [
             (
                 json!({"budget_tokens": 10}),

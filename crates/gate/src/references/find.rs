@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_does_not_reach_the_server() {
+    fn a_malformed_reference_is_refused() {
         for json in [
             r#"{"a":{"$result":"NAME","other":1}}"#,
             r#"{"a":{"$result":"NAME","jq":".","sql":"select 1"}}"#,
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_nothing() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let depth = 1 << 20;
         let json = format!("{}\"result://{NAME}\"{}", "[".repeat(depth), "]".repeat(depth));
         let found = find(json.as_bytes(), &(0..json.len())).unwrap();

@@ -1,6 +1,6 @@
-//! References against a real store: what is put into the arguments, and what is refused.
+//! References against a real store: the values that replace them, and the calls that are refused.
 //!
-//! jq runs in the program `tidegate` only: its cases are in the tests of the command line.
+//! jq runs only in the program `tidegate`, so its cases are in the tests of the command line.
 
 use serde_json::Value;
 use tidegate_core::outline::Outline;
@@ -67,7 +67,7 @@ impl Fixture {
         Self { gate, keep, caller, clock, entries, _folder: folder }
     }
 
-    /// Keeps a result with one text; returns its name.
+    /// Stores a result with one text; returns its name.
     fn keep_as(&self, caller: &Caller, server: &str, tool: &str, text: &str) -> String {
         let keep = self.gate.keep_of(caller);
         let body = make::text_result(text);
@@ -153,7 +153,7 @@ const RESOLVED: [(&str, &str, &str); 19] = [
     ("a block of the result", r#"{"text":"result://@text@#/content/0/type"}"#, r#"{"text":"text"}"#),
 ];
 
-/// Arguments that are refused, and words of the refusal.
+/// Arguments that are refused, with words that the refusal must contain.
 const REFUSED: [(&str, &str, &[&str]); 24] = [
     ("unknown", r#"{"any":"result://list-000000000000"}"#, &["argument /any:", "no result is kept under"]),
     ("foreign", r#"{"any":"result://@foreign@"}"#, &["no result is kept under"]),

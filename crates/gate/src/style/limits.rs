@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_is_bounded() {
+    fn a_shortened_value_has_at_most_10_kb() {
         let fat: Vec<String> =
             (0..300).map(|n| format!("{{\"id\":{n},\"text\":\"{}\"}}", "y".repeat(400))).collect();
         for json in [format!("{{\"rows\":[{}]}}", fat.join(",")), format!("{{\"{}\":1}}", "k".repeat(30_000))]

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_cheap_and_says_that_it_writes() {
+    fn the_tool_costs_at_most_250_tokens_and_is_not_read_only() {
         let tool = parsed(QueryLanguages::ALL);
         let cost = Meter::default().count(&format!("{}{}", tool["description"], tool["inputSchema"]));
         assert!(cost <= Tokens(250), "{cost}");

@@ -1,8 +1,8 @@
 //! The memory that stands in for a store that cannot be used.
 //!
-//! A result that cannot be stored is still the answer to a call that ran, and must not run again. So it is kept here while
-//! the process lives, up to a limit for the whole process, whoever the caller is. What is kept here is not moved to the
-//! store once that works again: its cursors and tokens are sealed with a key that ends with the process.
+//! A result that cannot be stored is still the answer to a call that ran and must not run again. So it is kept here while the
+//! process lives, up to one limit for all callers of the process. Results are not moved to the store once that works again,
+//! because their cursors and tokens are sealed with a key that ends with the process.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

@@ -120,7 +120,7 @@ mod shared {
             secret,
             token,
         });
-        // Whoever names an address without TLS means it.
+        // A configured URL without TLS is taken as intended.
         let allow_http = endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
         ObjectOptions { endpoint, region, allow_http, credentials, ..ObjectOptions::new(url) }
     }

@@ -12,7 +12,7 @@ pub struct StoreSettings {
     /// The key that seals cursors and tokens. Without one, a data folder has a key of its own; processes on several machines
     /// must have the same.
     pub seal: Option<SealKey>,
-    /// The key before it: what it sealed stays valid while the key is being replaced on all machines.
+    /// The previous sealing key: cursors that it signed stay valid while the key is being replaced on all machines.
     pub previous_seal: Option<SealKey>,
 }
 

@@ -72,7 +72,7 @@ fn files_need_no_database() {
     for database in ["artifacts.db", "ledger.db"] {
         assert!(!folder.path().join(database).exists());
     }
-    // Whoever has one reads the files too.
+    // A program with SQLite also reads the files.
     let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())));
     let opened = other.open().unwrap();
     assert!(other.stored(&opened, &id).is_ok());

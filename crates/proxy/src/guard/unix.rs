@@ -53,8 +53,8 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
 fn wait_for_exit(child: Pid, events: &Receiver<GuardEvent>) -> Option<ExitStatus> {
     let grace = match events.recv().ok()? {
         GuardEvent::ServerExited(status) => return Some(status),
-        // The end of its input has told the server already, and nobody reads its output any more. Whoever sends a signal
-        // has waited for the server before.
+        // The server has already seen the end of its input, and its output is no longer read. A signalled guard gives no
+        // time, because the sender of the signal has already waited for the server.
         GuardEvent::ParentGone => GRACE / 2,
         GuardEvent::Signalled => Duration::ZERO,
     };

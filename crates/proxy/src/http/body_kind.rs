@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_bodies() {
+    fn the_kind_of_a_body_follows_from_its_headers() {
         let json = ("content-type", "Application/JSON; charset=utf-8");
         assert_eq!(kind(200, &[json]), Ok(BodyKind::Json));
         assert_eq!(kind(404, &[json, ("content-encoding", "identity")]), Ok(BodyKind::Json));

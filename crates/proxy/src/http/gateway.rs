@@ -6,10 +6,10 @@
 //!                                                 gate        └─▶ own answers: merged lists, capabilities
 //! ```
 //!
-//! Together the servers look like one to the link of a client: tools have their listed names there, so one gate bounds
-//! the results of all, and one `result_query` reads them. `registry.rs` holds what the servers offer, `lister.rs` keeps it
-//! up to date, `dispatch.rs` sends a request to its server under the name that this server knows, and `own.rs` answers
-//! what no single server can.
+//! To the link of a client, all servers together look like one server whose tools have their listed names. So one gate bounds
+//! the results of all servers, and one `result_query` reads them. `registry.rs` holds what the servers offer, `lister.rs`
+//! keeps it up to date, `dispatch.rs` sends a request to its server under the name that this server knows, and `own.rs`
+//! answers the requests that no single server can answer.
 
 mod client;
 mod connection;
@@ -48,20 +48,20 @@ use client::ClientSession;
 use registry::{ListedServer, Registry};
 use upstream::Upstream;
 
-/// How many sessions are remembered. One that is forgotten is known again by its token.
+/// The maximum number of sessions in memory. A session that was dropped is restored from its token.
 const MAX_SESSIONS: usize = 20_000;
-/// How long a session that is not used is remembered.
+/// How long an unused session stays in memory.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
-/// How many ended sessions are remembered, whose tokens are not valid any more.
+/// The maximum number of ended sessions that are remembered, so that their tokens are refused.
 const MAX_ENDED_SESSIONS: usize = 10_000;
-/// How many changes of lists may wait for a client that does not read.
+/// The maximum number of list changes that wait for a client that does not read.
 const MAX_WAITING_CHANGES: usize = 64;
 
-/// A gateway.
+/// A gateway: the servers, and the sessions of its clients.
 pub struct Gateway {
     upstreams: Vec<Arc<Upstream>>,
     registry: Arc<Registry>,
-    /// The conversation that those of all clients are made from.
+    /// The link from which the links of all clients are made.
     link: Link,
     clients: Vec<(String, ProfileRules)>,
     sealer: Arc<Sealer>,
@@ -70,18 +70,18 @@ pub struct Gateway {
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
     ended: Mutex<HashMap<String, Instant>>,
-    /// The lists that have changed.
+    /// Announces lists that have changed.
     changes: broadcast::Sender<ListKind>,
-    /// Whether the lists of every server were read, or could not be.
+    /// Whether reading the lists of every server has been tried.
     is_listed: watch::Sender<bool>,
     ticks: OnceLock<watch::Receiver<()>>,
-    /// Whether clients that listen shall connect again.
+    /// Whether the gateway is ending, so that clients with an open stream must connect again.
     is_ending: watch::Sender<bool>,
     /// The thread that counts results and removes expired ones.
     background: Mutex<Option<Background>>,
 }
 
-/// What a gate needs to know of the servers, before the gateway serves.
+/// What a gate needs to know about the servers before the gateway exists.
 pub struct GatewayServers(Arc<Registry>);
 
 impl GatewayServers {
@@ -102,7 +102,7 @@ impl GatewayServers {
 }
 
 impl Gateway {
-    /// Returns a gateway, which connects to its servers once it is served; `gate` stands in front of `servers`.
+    /// Returns a gateway, which connects to its servers once it serves. `gate` must have been made with `servers`.
     pub fn new(
         gate: Arc<Gate>,
         servers: GatewayServers,
@@ -137,7 +137,7 @@ impl Gateway {
         }
     }
 
-    /// Ends the background thread, once it has written what is left for the ledger.
+    /// Ends the background thread after it has written the remaining entries of the ledger.
     fn finish_background(&self) {
         let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
         background.into_iter().for_each(Background::finish);
@@ -148,7 +148,7 @@ impl Gateway {
         self.authenticate.is_required()
     }
 
-    /// Begins to read the lists of all servers, and to count results.
+    /// Starts reading the lists of all servers, and the background thread.
     pub(super) fn start(self: &Arc<Self>) {
         let background = self.link.start_background();
         *self.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
@@ -161,7 +161,7 @@ impl Gateway {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the conversation with a caller; `session` is the id of its session.
+    /// Returns the link of a caller; `session` is the id of its session, if it has one.
     fn link_of(&self, principal: &Principal, session: Option<&str>) -> Link {
         let everybody = ProfileRules { tier: Some(principal.tier), ..ProfileRules::default() };
         let mut rules = vec![("*".to_owned(), everybody)];
@@ -192,7 +192,7 @@ impl Gateway {
         }
     }
 
-    /// Ends what has been idle for too long.
+    /// Ends the sessions and connections that have been idle for too long.
     pub(super) fn expire(&self) {
         let now = Instant::now();
         let is_idle = |session: &ClientSession| {
@@ -206,7 +206,7 @@ impl Gateway {
         self.upstreams.iter().for_each(|upstream| upstream.reap());
     }
 
-    /// Forgets a session, with its connections.
+    /// Ends a session and its connections.
     fn drop_session(&self, id: &str) {
         let session = self.sessions().remove(id);
         if let Some(session) = session {
@@ -217,7 +217,7 @@ impl Gateway {
         }
     }
 
-    /// Ends the streams on which clients listen; what is on its way goes on.
+    /// Ends the streams on which clients listen; requests in flight continue.
     pub(super) fn hang_up(&self) {
         self.sessions().values().for_each(|session| session.hang_up());
         self.is_ending.send_replace(true);
@@ -233,7 +233,7 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         self.end();
         if let Some(background) = self.background.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            // It may take a second, and whoever drops the gateway may be answering other clients.
+            // Finishing may take a second, and the thread that drops the gateway may be serving other clients.
             std::thread::spawn(move || background.finish());
         }
     }

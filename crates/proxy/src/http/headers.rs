@@ -1,7 +1,7 @@
 //! Arguments that a tool wants repeated in headers.
 //!
 //! `x-mcp-header` in the input schema of a tool names the header `mcp-param-...` for an argument. A client adds these
-//! headers to a call; whoever processes the body checks that both agree.
+//! headers to a call, and the server that reads the body must check that both agree.
 
 use std::collections::HashMap;
 

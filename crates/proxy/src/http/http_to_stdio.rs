@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
-use tidegate_gate::{RpcError, error_response, raw};
+use tidegate_gate::{error_response, raw};
 use tokio::sync::{mpsc, watch};
 
 use super::body::Body;
@@ -18,13 +18,13 @@ use super::clients::Clients;
 use super::exchange::{self, Refusal, answer, failure, refuse};
 use super::headers::HeaderArguments;
 use super::legacy;
-use super::modern::{self, SESSION_HEADER, is_modern};
+use super::modern::{SESSION_HEADER, is_modern};
 use super::respond;
 use super::session::Session;
 use super::shared_server::{
     DeliverySender, Environment, Log, ServerCommand, SharedServer, deliver, deliveries, response,
 };
-use crate::link::{Link, LocalRequest, OwnWork, Resolution, ResolveJob, ServerMessage};
+use crate::link::{Link, LocalRequest, OwnWork, ResolveJob, ServerMessage};
 use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 
 /// How many sessions there may be at once; each has a server process of its own.

@@ -1,5 +1,5 @@
-//! The headers that revision 2026-07-28 asks for: they repeat parts of the body, so that intermediaries need not read it.
-//! Whoever processes the body checks that both agree.
+//! The headers that revision 2026-07-28 requires. They repeat parts of the body, so that intermediaries need not read it; a
+//! server that reads the body must check that both agree.
 
 use std::borrow::Cow;
 

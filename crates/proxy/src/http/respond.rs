@@ -22,7 +22,7 @@ const MAX_PLAIN_WAIT: Duration = Duration::from_millis(100);
 const MAX_QUIET_TICKS: u32 = 3;
 /// How often waiting requests look at the time.
 const TICK: Duration = Duration::from_secs(5);
-/// Returns a clock that ticks every few seconds, as long as somebody looks at it.
+/// Returns a clock that ticks every few seconds, until all its receivers are dropped.
 pub(super) fn ticks() -> watch::Receiver<()> {
     let (sender, ticks) = watch::channel(());
     tokio::spawn(async move {

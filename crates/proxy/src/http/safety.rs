@@ -142,7 +142,7 @@ mod tests {
 
     /// Host by Origin: each row is a Host, whether it is ours; each column an Origin, whether it is allowed.
     #[test]
-    fn host_by_origin() {
+    fn host_and_origin_are_checked_together() {
         let hosts: [(Option<&str>, bool); 12] = [
             (Some("127.0.0.1:8080"), true),
             (Some("localhost:8080"), true),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens() {
+    fn only_the_configured_bearer_token_is_accepted() {
         let checks = checks(&Safety { token: Some("s3cret".into()), ..Safety::default() });
         let with = |value: &str| headers(&[(HOST, "localhost:8080"), (AUTHORIZATION, value)]);
         assert_eq!(checks.check(&target(), &with("Bearer s3cret")), Ok(()));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_that_are_whole_urls() {
+    fn a_target_that_is_a_whole_url_must_name_an_allowed_host() {
         let checks = checks(&Safety::default());
         let ours = headers(&[(HOST, "localhost:8080")]);
         for (target, allowed) in [

@@ -233,7 +233,7 @@ mod tests {
 
     /// A thread that ends without a word must not look like the end of the file.
     #[test]
-    fn only_an_end_is_an_end() {
+    fn a_download_without_its_end_fails() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for (last, is_whole) in
             [(Some(Piece::End), true), (None, false), (Some(Piece::Failed(DownloadError::Gone)), false)]

@@ -18,11 +18,11 @@ use crate::link::{Link, ServerMessage};
 use crate::message::MessageKind;
 use crate::spool::Message;
 
-/// How many events of one stream are kept for a client that resumes it.
+/// The maximum number of events of one stream that are kept for a client that resumes it.
 const MAX_KEPT_EVENTS: usize = 256;
-/// How many bytes of them are kept in memory.
+/// The maximum size of these events in memory.
 const MAX_KEPT_BYTES: usize = 1 << 20;
-/// How many streams can be resumed.
+/// The maximum number of streams that can be resumed.
 const MAX_STREAMS: usize = 64;
 
 /// The stream for messages that belong to no request.
@@ -57,13 +57,13 @@ impl Stream {
 /// Why a client cannot be connected to a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotConnected {
-    /// Another connection listens there.
+    /// Another connection reads the stream.
     Taken,
-    /// There never was such a stream, or it is no longer kept.
+    /// There was no such stream, or it is no longer kept.
     Forgotten,
 }
 
-/// One legacy session; `S` is what its requests go to.
+/// One legacy session; `S` handles its requests.
 pub(super) struct Session<S = Arc<SharedServer>> {
     pub(super) id: String,
     pub(super) link: Arc<Link>,
@@ -89,7 +89,7 @@ impl<S> Session<S> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the client used the session.
+    /// Records that the client used the session.
     pub(super) fn touch(&self) {
         *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -131,7 +131,7 @@ impl<S> Session<S> {
         }
         let missed = stream.kept.iter().filter(|(event, _)| after.is_none_or(|after| *event > after));
         for (_, event) in missed {
-            // A new connection has room for these; a client that misses some resumes again.
+            // A new connection has room for these; a client that misses some can resume again.
             let _ = connection.try_send(event.clone());
         }
         stream.connection = (!stream.over).then(|| connection.clone());
@@ -201,7 +201,7 @@ impl<S> Session<S> {
                 && !self.put_unrouted(message)
                 && let Some(id) = request
             {
-                // Many clients never listen, so calls must not wait for the answer.
+                // Many clients never open a stream, so a call must not wait for the answer to this request.
                 self.link.note_undelivered(&id);
             }
         }

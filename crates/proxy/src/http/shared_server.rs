@@ -2,8 +2,8 @@
 //! its own id back. Most are processes on stdio; behind a gateway, also servers over HTTP (`over_http.rs`).
 //!
 //! Clients choose their ids and progress tokens themselves, and many choose 1. So every request is given a number that no
-//! other request has, which is also its progress token, and what comes back with that number goes to whoever asked
-//! (`route.rs`). The link of the request decides on the message.
+//! other request has, which is also its progress token, and the response with that number goes to the client that sent the
+//! request (`route.rs`). The link of the request decides on the message.
 
 #[cfg(feature = "gateway")]
 mod over_http;

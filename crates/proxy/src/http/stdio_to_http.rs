@@ -393,7 +393,7 @@ impl StdioToHttp {
         }
     }
 
-    /// Gives a message to whoever writes to the client.
+    /// Sends a message to the task that writes to the client.
     async fn deliver(&self, message: Message) {
         let _delivery = DeliveryGuard::begin(&self.deliveries);
         // A client that is gone needs no message.

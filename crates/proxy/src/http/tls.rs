@@ -40,7 +40,7 @@ pub enum TlsError {
 pub struct Tls(TlsAcceptor);
 
 impl Tls {
-    /// Reads the certificate, with those that signed it, and its key.
+    /// Reads the certificate with its chain, and its private key.
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
 //! The deadlines of requests: how long a server may be silent before tidegate answers in its place.
 //!
 //! The clock of a request starts when it is forwarded, and again with each progress notification for it. While the server
-//! waits for the client (a question to its user or model, or for its roots), the clocks of the conversation stand still;
-//! they start again when the last such request is answered, or when nobody has answered it for an hour. All requests have the same timeout, so whoever watches the
-//! clocks sleeps until the next deadline or, without one, for one timeout: no request that comes meanwhile is due earlier.
+//! waits for the client (for its user, its model or its roots), the clocks of the conversation stand still; they start again
+//! when the last such request is answered, or was not answered for an hour. All requests have the same timeout, so the thread
+//! that watches the clocks sleeps until the next deadline or, without one, for one timeout: no request that comes meanwhile is
+//! due earlier.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -103,7 +104,7 @@ impl Link {
         requests.map(|request| overdue(request, timeout)).collect()
     }
 
-    /// Returns how long whoever watches the deadlines may sleep; `None` if requests have none.
+    /// Returns how long the thread that watches the deadlines may sleep; `None` if requests have no deadline.
     pub(crate) fn next_wake(&self) -> Option<Duration> {
         let timeout = self.timeout?;
         let now = Instant::now();
@@ -154,12 +155,12 @@ impl Link {
         let mut conversation = self.conversation();
         match self.hears_answers {
             true => conversation.questions.ask(head.id_bytes(), Instant::now()),
-            // Nobody will say when it is answered, so the server gets its time once more.
+            // tidegate will not see the answer, so the clocks of the server's requests only start again.
             false => conversation.questions.resumed = Some(Instant::now()),
         }
     }
 
-    /// Notes that a request of the server did not reach the client, so that nobody will answer it.
+    /// Records that a request of the server did not reach the client, so no answer is expected.
     pub(crate) fn note_undelivered(&self, id: &[u8]) {
         self.conversation().questions.remove(id);
     }

@@ -1,9 +1,9 @@
-//! Calls whose arguments refer to kept results: a job for another thread, which ends with the call or with its refusal.
+//! Calls whose arguments refer to stored results: a job for another thread, which returns the call to forward or a refusal.
 //!
 //! Resolving may run a query, so it happens neither on the thread that reads from the client nor under the lock of the
-//! conversation. Until it is done the server knows nothing of the call: a cancellation ends here, and if the conversation
-//! ends the call is answered as not sent. Once it is done, the call is forwarded and waits for its response like any other.
-//! What is remembered of it (its arguments, for the store and for repeated calls) is what the client wrote.
+//! conversation. Until it is done, the server has not received the call: a cancellation is handled here, and if the
+//! conversation ends, the call is answered as not sent. Then the call is forwarded and waits for its response like any other.
+//! The arguments that are recorded, for the store and for repeated calls, are those that the client wrote.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -35,16 +35,16 @@ impl ResolveJob {
     }
 }
 
-/// What became of a call with references.
+/// The outcome of a call with references.
 #[derive(Debug, Default)]
 pub struct Resolved {
     /// The call with the values in it, for the server.
     pub forward: Option<Vec<u8>>,
-    /// The response to the client, because the call is not made. Neither is there if the client has cancelled it.
+    /// The response to the client, if the call is refused. Both are `None` if the client has cancelled it.
     pub answer: Option<Vec<u8>>,
 }
 
-/// What became of a call with references, inside the proxy.
+/// The outcome of a call with references, inside the proxy.
 pub(crate) enum Resolution {
     /// It goes to the server.
     Forward(Box<ParsedLine>),
@@ -74,7 +74,7 @@ impl Link {
     /// Resolves the references of a call; one that goes to the server waits for its response from now on.
     pub(crate) fn resolve_call(&self, job: ResolveJob) -> Resolution {
         let ResolveJob { message, tool, request, caller } = job;
-        // Whatever fails here, the request still has to be answered.
+        // Even after a panic, the request must be answered.
         let work = || self.with_values(message, &tool, &caller);
         let resolved = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
             let message = format!("resolving the arguments failed inside tidegate, so {tool} was not run");
@@ -105,7 +105,7 @@ impl Link {
         }
     }
 
-    /// Returns a call with the values that its references stand for; or the result or error to answer it with.
+    /// Returns a call with its references replaced by their values; or the result or error to answer it with.
     fn with_values(
         &self,
         mut message: ParsedLine,
@@ -144,7 +144,7 @@ impl Link {
             return None;
         }
         if tiers::repeats(line, &head.whole) || tiers::repeats(line, &params.whole) {
-            // The server might read the member that tidegate does not.
+            // Of two members with one name, the server might read the one that tidegate does not check.
             return Some(tiers::refused(head, &conversation.caller));
         }
         let arguments = params.range("arguments")?;
@@ -152,7 +152,7 @@ impl Link {
             return None;
         }
         if head.kind() != MessageKind::Request {
-            // Nobody waits for an answer that could say why.
+            // A notification gets no answer that could say why it was refused.
             return Some(ClientDecision::Drop);
         }
         let request = request(conversation);

@@ -1,7 +1,7 @@
 //! Messages of the server: in memory or on disk, decided on and edited.
 //!
-//! Most are decided on at once. A result that has to be stored and shaped becomes a [`ShapeJob`], so that whoever reads
-//! from the server need not wait for the disk; its request stays open until the job is finished.
+//! Most are decided on at once. A result that has to be stored and shaped becomes a [`ShapeJob`], so that the thread that reads
+//! from the server does not wait for the disk; its request stays open until the job is finished.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

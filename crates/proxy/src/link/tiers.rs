@@ -47,7 +47,8 @@ pub(super) fn refused(head: &MessageHead, caller: &Arc<Caller>) -> ClientDecisio
     if head.kind() != MessageKind::Request {
         return ClientDecision::Drop;
     }
-    let message = "this request has a member twice, so it is not forwarded; send each member once".to_owned();
+    let message =
+        "this request has a duplicate member, so it is not forwarded; send each member once".to_owned();
     let kind = LocalKind::Invalid(RpcError { code: INVALID_REQUEST, message });
     ClientDecision::Local(Box::new(LocalRequest::new(head.id_bytes().to_vec(), kind, Arc::clone(caller))))
 }

@@ -234,7 +234,7 @@ fn value(line: &Value) -> Value {
 }
 
 #[test]
-fn functions_are_computed() {
+fn functions_for_other_languages_return_their_values() {
     let count = json!({"id": 5, "count_tokens": {"text": "one two three", "limit": 2}});
     assert_eq!(value(&count), json!({"tokens": 3, "within": false}));
     let summary = json!({"action": "Found bugs", "count": 3, "by_severity": [["high", 1], ["low", 2]]});

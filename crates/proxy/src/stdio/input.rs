@@ -1,7 +1,7 @@
 //! The input of the server.
 //!
-//! It is written directly while the server reads; otherwise a thread writes it, so a server that does not read does not hold
-//! up whoever writes.
+//! It is written directly while the server reads; otherwise a thread writes it, so a server that does not read does not block
+//! the thread that forwards messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::system::ServerPipe;
 
-/// How many bytes may wait for a server that does not read; then whoever writes waits too.
+/// The maximum number of bytes that wait for a server that does not read; above it, forwarding blocks.
 const MAX_WAITING_BYTES: usize = 8 << 20;
 
 #[derive(Default)]

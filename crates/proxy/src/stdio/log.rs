@@ -1,7 +1,7 @@
 //! The stderr of tidegate: what the server writes to its stderr, and tidegate's own log lines.
 //!
-//! The server's stderr is always read, because a server that writes to a full pipe would stop. What nobody reads from
-//! tidegate's stderr is dropped, and a line says how much once there is room again.
+//! The server's stderr is always read, because a server that writes to a full pipe would block. If tidegate's own stderr is not
+//! read, bytes are dropped, and a line says how many once there is room again.
 
 use std::io::{self, Read, Write};
 use std::process::ChildStderr;
@@ -69,7 +69,7 @@ fn write_all(waiting: &Receiver<Piece>, dropped_bytes: &AtomicU64) {
         // The sender lives as long as the process.
         match waiting.recv_timeout(Duration::from_secs(3600)) {
             Ok(Piece::Bytes(bytes)) => {
-                // There is nobody to tell that stderr is gone.
+                // If stderr is gone, there is no place left to report it.
                 let _ = io::stderr().write_all(&bytes);
             }
             Ok(Piece::Finish(done)) => {

@@ -18,7 +18,7 @@ const SHAPE_THREADS: usize = 2;
 const ANSWER_THREADS: usize = 2;
 /// How many files are written at once: they may take long, and no query waits for them.
 const SAVE_THREADS: usize = 1;
-/// How many results may wait to be shaped; then whoever reads from the server waits too.
+/// The maximum number of results that wait to be shaped; above it, reading from the server waits.
 const MAX_SHAPE_JOBS: usize = 4;
 
 /// The number of unfinished jobs.

@@ -121,7 +121,7 @@ pub(crate) fn duplicate_stdout() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Returns whether somebody could read what is written to a stream.
+/// Returns whether the other end of a stream is still open for reading.
 pub(crate) fn has_reader(output: &File) -> bool {
     let mut handles = [PollFd::new(output, PollFlags::OUT)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use win32job::{ExtendedLimitInfo, Job};
 
-/// How many pieces of input may wait in front of a pipe, and how large each is.
-const WAITING_PIECES: usize = 16;
+/// The maximum number of pieces of input that wait to be written to a pipe, and the size of each.
+const MAX_WAITING_PIECES: usize = 16;
 const PIECE_BYTES: usize = 64 * 1024;
 const ROOM_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -53,14 +53,14 @@ impl ProcessTree {
     fn of_handle(process: Option<RawHandle>) -> Self {
         let mut limits = ExtendedLimitInfo::new();
         limits.limit_kill_on_job_close();
-        // Without a job, the server ends when its input does.
+        // If there is no job, the server ends when its input is closed.
         let job = Job::create_with_limit_info(&limits).ok();
         let job =
             job.filter(|job| process.is_some_and(|process| job.assign_process(process as isize).is_ok()));
         Self(Mutex::new(job))
     }
 
-    /// Ends all of it.
+    /// Ends all processes of the job.
     pub(crate) fn end(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -76,13 +76,13 @@ pub(crate) fn is_executable(_: &Metadata) -> bool {
     true
 }
 
-/// Calls back for Ctrl-C. Without it, the system ends the process, and with it the job of the server.
-pub(crate) fn on_end_signal(mut told: impl FnMut() + Send + 'static) {
+/// Calls back on Ctrl-C. Without this handler, the system ends the process, and with it the job of the server.
+pub(crate) fn on_end_signal(mut on_signal: impl FnMut() + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
         thread::spawn(move || {
             while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                told();
+                on_signal();
             }
         });
     }
@@ -118,7 +118,7 @@ pub(crate) fn duplicate_stdout() -> io::Result<File> {
     Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
 }
 
-/// A client that is gone is noticed by the next write.
+/// Always true: only the next write shows that the client is gone.
 pub(crate) fn has_reader(_: &File) -> bool {
     true
 }
@@ -130,8 +130,8 @@ pub(crate) struct ServerPipe(SyncSender<Vec<u8>>);
 impl ServerPipe {
     /// Takes over the pipe.
     pub(crate) fn new(mut pipe: ChildStdin) -> Self {
-        let (sender, pieces) = sync_channel::<Vec<u8>>(WAITING_PIECES);
-        // It ends, and closes the pipe, when the server reads no more, or all was written after the last sender is gone.
+        let (sender, pieces) = sync_channel::<Vec<u8>>(MAX_WAITING_PIECES);
+        // The thread ends, and closes the pipe, when the server stops reading, or when the sender is gone and all is written.
         thread::spawn(move || pieces.into_iter().try_for_each(|piece| pipe.write_all(&piece)));
         Self(sender)
     }
@@ -160,7 +160,7 @@ impl ServerPipe {
 pub(crate) struct PipeRoom;
 
 impl PipeRoom {
-    /// Waits for a while; a full queue is tried again.
+    /// Waits for a moment; if the queue is still full, the caller waits again.
     pub(crate) fn wait(&self) {
         thread::sleep(ROOM_INTERVAL);
     }

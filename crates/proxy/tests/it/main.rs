@@ -445,7 +445,7 @@ fn a_long_error_of_a_call_is_bounded() {
 }
 
 #[test]
-fn what_cannot_be_read_hides_no_answer() {
+fn a_message_with_undecodable_parts_is_still_matched() {
     let link = link(&gate(), None, Mode::Shape);
     // A key that cannot be decoded is nothing to us.
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"\xff\\ud800\":1}\n".to_vec();

@@ -345,7 +345,7 @@ proptest! {
 
     /// At least as many hits as a plain search has, each at a place that can be read.
     #[test]
-    fn whatever_is_there_is_found(
+    fn grep_finds_every_match_in_every_block(
         blocks in prop::collection::vec(prop_oneof![json_text(), plain_text()], 1..4),
         structured in prop::option::weighted(0.3, tree()),
         pattern in pattern(),

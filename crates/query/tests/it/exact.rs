@@ -113,7 +113,7 @@ fn other_notations_have_records_too() {
 }
 
 #[test]
-fn windows_go_on_where_the_last_ended() {
+fn each_window_continues_after_the_last_one() {
     let kept = Kept::new(&sample::issues(300));
     for engine_query in [(Jq, ".[].number"), (Sql, "select number from t"), (Grep, "\"number\":")] {
         let (engine, query) = engine_query;

@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(tidegate_testkit::cases(1000))]
 
     #[test]
-    fn nothing_of_the_upstream_stands_outside_the_fence_of_queries(result in result(), name in "[a-z_]{1,8}") {
+    fn no_upstream_text_appears_outside_the_fence_of_queries(result in result(), name in "[a-z_]{1,8}") {
         assert_answers(&Kept::in_process(result, Limits::default()), views(&name));
     }
 }
@@ -45,7 +45,7 @@ proptest! {
 
     // Each query starts a process.
     #[test]
-    fn nothing_of_the_upstream_stands_outside_the_fence_of_jq(result in result()) {
+    fn no_upstream_text_appears_outside_the_fence_of_jq(result in result()) {
         let worker = Worker::new(env!("CARGO_BIN_EXE_query-worker").into());
         let kept = Kept::of_result(result, Queries::new(Limits::default(), worker));
         let programs = [".", "keys", ".[]?", ".nothing_there", ".[0:3]|map(tostring)|error"];

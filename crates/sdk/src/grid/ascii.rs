@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn any_numbers_are_drawn() {
+    fn infinite_and_equal_values_are_drawn() {
         assert_eq!(grid(1, 2, |_, _| None).ascii(5, 5), "no feasible cell");
         assert!(grid(1, 3, |_, _| Some(2.0)).ascii(5, 5).starts_with("@%%\n"));
         let wide = [f64::MAX, f64::MIN, f64::INFINITY, f64::NEG_INFINITY];

@@ -57,7 +57,7 @@ impl<S: ServerHandler> Tidegate<S> {
         }
     }
 
-    /// Returns the name of the server. One that did not set a name bears that of its library, like every other.
+    /// Returns the name of the server; the name of its program if it set none, because rmcp would then report its own.
     pub(super) fn name(&self) -> String {
         let name = self.server.get_info().server_info.name;
         let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(str::to_owned);

@@ -220,8 +220,8 @@ impl<S: ServerHandler> Tidegate<S> {
             let words = match has.allows(needed) {
                 false => tier::refusal(&tool, needed, has),
                 true => format!(
-                    "this caller may not call {tool}. Nothing was run. Use a tool from tools/list, or ask whoever runs the \
-                     server."
+                    "this caller may not call {tool}. Nothing was run. Use a tool from tools/list, or ask the administrator \
+                     of the server."
                 ),
             };
             return Ok(asker.refused(&tool, words));

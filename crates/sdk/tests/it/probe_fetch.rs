@@ -191,7 +191,7 @@ async fn tiers_are_checked_on_calls_and_on_tokens() {
         assert_eq!(
             refused,
             "inventory.audit needs the tier admin, and this caller has read. Nothing was run. Use a tool from tools/list, \
-             or ask whoever runs the server for the tier."
+             or ask the administrator of the server for the tier."
         );
         assert!(client.json("inventory.list_all", json!({})).await["continuation_token"].is_string());
         assert_eq!(shop.runs.load(Ordering::SeqCst), 2);

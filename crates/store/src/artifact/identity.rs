@@ -81,7 +81,7 @@ impl CallDigest {
 pub struct TierLevel(u8);
 
 impl TierLevel {
-    /// The highest tier: whoever has it may read everything of an owner.
+    /// The highest tier, which may read all results of an owner.
     pub const HIGHEST: Self = Self(u8::MAX);
 
     /// Returns the tier with a number.

@@ -182,7 +182,7 @@ impl FolderStore {
     /// Lets artifacts whose chunks are damaged share those of another, as far as the rest of them is intact.
     fn repair(&self, damaged: &HashSet<ArtifactId>, owner: &Owner, intact: &ArtifactId) {
         for id in damaged {
-            // What cannot be repaired stays an error for whoever reads it.
+            // If the repair fails, reading the artifact stays an error.
             let _ = self.repair_one(id, owner, intact);
         }
     }

@@ -1,8 +1,8 @@
-//! Changes the key of the store, also from none: writes one file after another again, sealed with the new key.
+//! Changes the key of the store, or encrypts an unencrypted store: writes one file after another again, sealed with the new key.
 //!
-//! The record names both keys first, so that every process writes with the new one. A file is replaced by its sealed copy
-//! under the lock, by renaming; whoever has the old one open goes on reading it. Files that shared their chunks share
-//! them again. In the end the record names the new key alone.
+//! First the record names both keys, so that every process writes with the new one. A file is replaced by its sealed copy
+//! under the lock, by renaming; a reader that has the old file open continues to read it. Files that shared their chunks share
+//! them again. In the end the record names only the new key.
 
 use std::fs;
 

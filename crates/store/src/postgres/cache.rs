@@ -1,9 +1,8 @@
-//! The chunks that this process read last. Follow-ups read the same few chunks again and again.
+//! A cache of the chunks that this process read last, because follow-ups read the same few chunks again and again.
 //!
-//! Chunks that were fetched ahead are held as they are stored, which is smaller, and costs nothing if nobody reads them.
-//!
-//! The key is the owner and the hash of the whole body, so that an entry can only ever stand for the same bytes of the same
-//! owner, whatever becomes of the rows.
+//! Chunks that were fetched ahead are kept as they are stored: that is smaller, and they are decompressed only if somebody reads
+//! them. The key is the owner and the hash of the whole body, so an entry always stands for the same bytes of the same owner,
+//! whatever happens to the rows.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +41,7 @@ struct Chunks {
     /// Each chunk with the time of its last use.
     by_key: HashMap<Key, (CachedChunk, u64)>,
     bytes: usize,
-    /// Counts the uses.
+    /// The number of uses so far, which serves as the time.
     time: u64,
 }
 
@@ -52,7 +51,7 @@ impl ChunkCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Chunks> {
-        // A panic elsewhere cannot leave it half changed in a way that matters: the worst is a wrong sum of bytes.
+        // After a panic of another thread, at worst the sum of bytes is wrong.
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,8 +1,8 @@
-//! Quotas: what a result adds to the use of its session, its owner and the store.
+//! Quotas: charges a result to its session, its owner and the store.
 //!
-//! The use is counted in rows that a transaction locks in the order session, owner, store and holds until it commits, so
-//! that the limits are exact however many processes store at once. The row of the store, which everybody needs, is
-//! taken last. A body counts once for its owner and the store, and once for each session that has an artifact with it.
+//! The use of each is a row. A transaction locks the rows in the order session, owner, store and holds them until it commits, so
+//! the limits are exact however many processes store at once. The row of the store, which every process needs, is locked last.
+//! A body counts once for its owner and the store, and once for each session that has an artifact with it.
 
 use super::database::{Parameter, Transaction};
 use super::failure::Failure;
@@ -51,9 +51,9 @@ pub(super) struct NewArtifactRow<'r> {
     pub(super) body: i64,
 }
 
-/// Inserts an artifact and charges it with the bytes of its body: `session_bytes` if its session has no other artifact
-/// with this body, and `bytes` to the owner and the store. Returns the record of the store's key, and what was charged:
-/// nothing if there is an artifact with its id.
+/// Inserts an artifact and charges the bytes of its body: `session_bytes` to its session if that has no other artifact with this
+/// body, and `bytes` to the owner and the store. Returns the key record of the store, and what was charged; `None` if an
+/// artifact with this id exists already.
 pub(super) async fn insert_and_charge(
     transaction: &Transaction,
     (owner, session): (&str, &str),
@@ -82,7 +82,7 @@ pub(super) async fn insert_and_charge(
     Ok((record, Some(Charged { session: stored(2), owner, store })))
 }
 
-/// Charges bytes of an unfinished body to its session, its owner and the store; negative bytes are given back.
+/// Charges bytes of an unfinished body to its session, its owner and the store; negative bytes are a refund.
 pub(super) async fn charge_bytes(
     transaction: &Transaction,
     (owner, session): (&str, &str),

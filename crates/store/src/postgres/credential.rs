@@ -26,7 +26,7 @@ impl CredentialRows for PostgresStore {
         let (owner, server, sealed) = (owner.to_owned(), server.to_owned(), sealed.to_vec());
         self.run(|shared| async move {
             let scope = Scope::Owner(Owner::new(owner.as_str()));
-            // Set twice, it is the same.
+            // Repeating it has no further effect.
             shared
                 .retry(|_| async {
                     let transaction = shared.database.begin(&scope).await?;

@@ -1,4 +1,4 @@
-//! Connections to the database, and the transactions in which everything happens.
+//! Connections to the database, and transactions.
 //!
 //! A transaction acts for one owner or, explicitly, for all of them: it sets what the row level security policies compare
 //! with. A connection whose transaction did not end properly is closed, never used again.
@@ -20,7 +20,7 @@ use crate::error::StoreError;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much longer than the server this process waits before it gives a statement up.
+/// How much longer than the server's own timeout this process waits before it gives up on a statement.
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
 
 const OWNER: &str = "tidegate.owner";
@@ -31,7 +31,7 @@ const ALL_OWNERS: &str = "tidegate.all_owners";
 pub(super) enum Scope {
     /// Those of one owner.
     Owner(Owner),
-    /// Those of all owners: quotas of the store, sweeps, and lists for whoever runs it.
+    /// Those of all owners, for quotas of the store, sweeps, and lists for its operator.
     AllOwners,
 }
 
@@ -51,11 +51,11 @@ pub(super) type Parameter<'p> = &'p (dyn ToSql + Sync);
 /// A statement and its parameters.
 pub(super) type Statement<'s> = (&'s str, &'s [Parameter<'s>]);
 
-/// Returns a query that first sets whose rows it sees, for the transaction that the server makes of it. The value follows
-/// the parameters of the query.
+/// Returns a query that first sets whose rows it sees, for the transaction that this one statement is. The value of the setting
+/// is one more parameter, after those of the query.
 ///
-/// The order is certain: the query depends on the row with the setting (`LATERAL`), so that none of its tables is read
-/// before that row exists.
+/// The order is guaranteed: the query depends on the row with the setting (`LATERAL`), so none of its tables is read before
+/// that row exists.
 fn scoped_query(setting: &str, sql: &str, parameters: usize) -> String {
     let value = parameters + 1;
     format!(
@@ -72,11 +72,11 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Prepares connections; none is opened yet.
+    /// Returns a pool of connections; none is opened yet.
     pub(super) fn new(options: &PostgresOptions) -> Result<Self, StoreError> {
         let config = configuration(options)?;
         let tls = MakeRustlsConnect::new(tls_configuration()?);
-        // Recycling closes nothing and asks nothing: a transaction that ended badly never returns its connection.
+        // Recycling needs no check, because a transaction that did not end properly never returns its connection.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let settings: Arc<str> = session_settings(options).into();
         let pool = Pool::builder(Manager::from_config(config, tls, manager))
@@ -99,7 +99,7 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Begins a transaction and runs its first statements, all in one exchange with the server. Returns the rows of each
+    /// Begins a transaction and runs its first statements, all in one round trip. Returns the rows of each
     /// statement.
     pub(super) async fn begin_with(
         &self,
@@ -124,7 +124,7 @@ impl Database {
         Ok((transaction, rows))
     }
 
-    /// Runs one query in a transaction of its own: one statement, so that it takes one exchange with the server.
+    /// Runs one query in a transaction of its own: one statement, so that it takes one round trip.
     pub(super) async fn read(
         &self,
         scope: &Scope,
@@ -188,7 +188,7 @@ impl Transaction {
         .await
     }
 
-    /// Runs statements one after another, in one exchange with the server. Returns the rows of each.
+    /// Runs statements one after another, in one round trip. Returns the rows of each.
     pub(super) async fn pipeline(&self, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>, Failure> {
         within(self.timeout, async {
             let prepared = prepare(self.client(), statements).await?;
@@ -202,7 +202,7 @@ impl Transaction {
         within(self.timeout, self.client().batch_execute(sql)).await
     }
 
-    /// Commits. After a failure the transaction may have been committed or not.
+    /// Commits. If this fails, the transaction may or may not have been committed.
     pub(super) async fn commit(self) -> Result<(), Failure> {
         self.batch("COMMIT").await?;
         self.keep();
@@ -216,7 +216,7 @@ impl Transaction {
         }
     }
 
-    /// Gives the connection back: its transaction has ended.
+    /// Returns the connection to the pool, because its transaction has ended.
     pub(super) fn keep(mut self) {
         self.client = None;
     }
@@ -247,7 +247,7 @@ async fn run(
     prepared: &[tokio_postgres::Statement],
     statements: &[Statement<'_>],
 ) -> Result<Vec<Vec<Row>>, tokio_postgres::Error> {
-    // Each is sent when it is first polled, which happens in their order.
+    // A statement is sent when it is first polled, and they are polled in order.
     try_join_all(prepared.iter().zip(statements).map(|(sql, (_, parameters))| client.query(sql, parameters)))
         .await
 }
@@ -263,7 +263,7 @@ async fn within<T>(
 }
 
 fn configuration(options: &PostgresOptions) -> Result<Config, StoreError> {
-    // The error of the parser may repeat a part of the address, which may be a password.
+    // The parser's error may quote a part of the URL, such as the password.
     let mut config: Config = options.url.parse().map_err(|_| {
         StoreError::Unusable(
             "the address of the database is invalid; it must look like postgres://user@host/database".into(),
@@ -278,7 +278,7 @@ fn configuration(options: &PostgresOptions) -> Result<Config, StoreError> {
     Ok(config)
 }
 
-/// Trusts what the system trusts; `SSL_CERT_FILE` names another file of certificates.
+/// Trusts the certificates of the system, or those in the file that `SSL_CERT_FILE` names.
 fn tls_configuration() -> Result<rustls::ClientConfig, StoreError> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

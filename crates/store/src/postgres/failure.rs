@@ -1,4 +1,4 @@
-//! Errors of the database: which of them may pass if the operation is repeated, and what they mean for the caller.
+//! Errors of the database: whether repeating the operation may help, and what they mean for the caller.
 
 use tokio_postgres::error::SqlState;
 
@@ -7,11 +7,11 @@ use crate::error::StoreError;
 /// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Repeating it would give the same.
+    /// Repeating the attempt would fail in the same way.
     Final(StoreError),
     /// The connection was lost, or the server was not ready: the attempt may or may not have had its effect.
     Lost(StoreError),
-    /// Another transaction was in the way; this one had no effect.
+    /// The attempt conflicted with another transaction and had no effect.
     Conflict(StoreError),
 }
 
@@ -28,7 +28,7 @@ impl Failure {
         Self::Conflict(StoreError::Unusable(what.into()))
     }
 
-    /// Returns a failure of something that took too long; its connection is closed.
+    /// Returns the failure of an attempt that timed out; its connection is closed.
     pub(super) fn timeout() -> Self {
         Self::Lost(StoreError::Unusable("the database did not answer in time".into()))
     }
@@ -43,7 +43,7 @@ impl From<StoreError> for Failure {
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(state) = error.code() else {
-            // No answer of the server: it closed the connection, or cannot be reached.
+            // The server did not answer: it closed the connection, or cannot be reached.
             let is_lost = error.is_closed() || has_io_source(&error);
             let error = StoreError::Unusable(Box::new(error));
             return if is_lost { Self::Lost(error) } else { Self::Final(error) };

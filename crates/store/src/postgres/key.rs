@@ -1,4 +1,5 @@
-//! Which key the content is sealed with: the row of the table `encryption`. A store without it is not encrypted.
+//! The record of the key that the content is sealed with: the row of the table `encryption`. A store without that row is not
+//! encrypted.
 
 use super::Shared;
 use super::database::{Database, Scope, Transaction};
@@ -7,14 +8,14 @@ use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::key::{KeyMismatch, StoreKeys};
 
-/// The record of the key. In the transaction that stores a result it is compared with the one of the codec.
+/// Reads the record. The transaction that stores a result compares it with the record of its codec.
 pub(super) const RECORD: &str = "SELECT record FROM encryption";
 
-/// Waits until nobody is storing a result, and keeps everybody from it until the transaction ends: whoever stores one reads
-/// the record, which holds a lock on the table.
+/// Waits for all puts in progress and blocks new ones until the transaction ends, because every put reads the record, which locks
+/// the table.
 pub(super) const LOCK: &str = "LOCK TABLE encryption IN ACCESS EXCLUSIVE MODE";
 
-/// Returns the codec for the key of a store. One that holds nothing gets the configured key.
+/// Returns the codec for the key of a store. An empty store takes the configured key.
 pub(super) async fn take_key(database: &Database, keys: &StoreKeys) -> Result<Codec, Failure> {
     let connection = database.connection().await?;
     connection.batch("BEGIN").await?;

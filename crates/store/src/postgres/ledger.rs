@@ -1,7 +1,7 @@
-//! The ledger in the database that also holds the artifacts, by owner.
+//! The ledger in the database that holds the artifacts, by owner.
 //!
-//! Calls are written in batches by a thread of their own, off the answer's path; a process that is killed may lose its last
-//! batch. Each record is JSON, so that an older program reads what a newer one wrote.
+//! A separate thread writes the calls in batches, so that no answer waits for it; a process that is killed may lose its last
+//! batch. Each record is JSON, so that an older program can read what a newer one wrote.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::error::StoreError;
 use crate::ledger::queue::CallQueue;
 use crate::ledger::{Call, Ledger, RETENTION};
 
-/// How often calls that are too old are deleted.
+/// How often calls older than [`RETENTION`] are deleted.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(3600);
-/// The owner of calls that name none.
+/// The owner in the rows of calls that have none.
 const NO_OWNER: &str = "";
 
 /// A ledger in PostgreSQL.
@@ -40,7 +40,7 @@ impl PostgresLedger {
                 cleaned = newest;
             }
             let (store, calls) = (Arc::clone(&store), calls.to_vec());
-            // Losing a batch is allowed; the answers were sent.
+            // Losing a batch is acceptable: the answers were sent.
             drop(writer.run(async move { store.record(&calls, old).await }));
         })?;
         Ok(Self { queue, shared, worker })
@@ -81,7 +81,7 @@ impl Shared {
             by_owner.entry(call.owner.as_deref().unwrap_or(NO_OWNER)).or_default().push(call);
         }
         for (owner, calls) in by_owner {
-            // Without another attempt after a lost connection: a call must not count twice.
+            // Not repeated after a lost connection, because a call must not count twice.
             self.insert_calls(owner, &calls).await.map_err(Failure::into_error)?;
         }
         if let Some(before) = delete_before {

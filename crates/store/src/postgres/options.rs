@@ -24,9 +24,9 @@ pub struct PostgresOptions {
     pub retry_timeout: Duration,
     /// Whether to create the tables, or migrate those of an earlier version, when the store is opened.
     pub migrate: bool,
-    /// The keys that the content is sealed with; none if it is not encrypted.
+    /// The keys that the content is sealed with; empty if it is not encrypted.
     pub keys: StoreKeys,
-    /// Bytes of chunks that this process keeps in memory after it read them.
+    /// The size of this process's cache of chunks.
     pub cache_bytes: usize,
 }
 

@@ -1,6 +1,6 @@
-//! A large body as rows: written in several transactions, invisible until `publish` adds its artifact.
+//! Writes a large body as rows, in several transactions. It stays invisible until `publish` adds its artifact.
 //!
-//! Each transaction charges the quotas with what it wrote. A body that is never finished is swept, and its charge with it.
+//! Each transaction charges the quotas with what it wrote. A body that is never finished is swept, and its charge refunded.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct PendingBody {
     /// The number of chunks written so far.
     pub(super) chunks: i32,
     pub(super) created: Millis,
-    /// What is written must fit these.
+    /// The quotas that the body must fit.
     pub(super) quotas: Quotas,
 }
 
@@ -84,7 +84,7 @@ impl Shared {
         Ok(id)
     }
 
-    /// Deletes an unfinished body and gives its charge back. A finished one stays.
+    /// Deletes an unfinished body and refunds its charge. A finished one stays.
     pub(super) async fn drop_pending(&self, owner: Owner, id: i64) -> Result<(), StoreError> {
         let scope = Scope::Owner(owner);
         self.retry(|_| self.try_drop_pending(&scope, id)).await.map(drop)

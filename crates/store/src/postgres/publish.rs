@@ -1,7 +1,7 @@
 //! The transaction that stores a result: it makes the body visible, adds the artifact and charges the quotas.
 //!
-//! It can be repeated after a lost connection. If an earlier attempt was committed, this one waits until that is visible,
-//! meets the artifact with its id, and knows it by the number that `put` chose.
+//! It can be repeated after a lost connection. If an earlier attempt was committed, this one waits until that commit is visible,
+//! finds the artifact with its id, and recognizes it by the random number that `put` chose.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::chunks::Packed;
 use crate::codec::{CallDetails, Codec};
 use crate::error::StoreError;
 
-/// Inserts a body with its chunks; no row if the owner has one with these bytes.
+/// Inserts a body with its chunks; returns no row if the owner already has a body with these bytes.
 pub(super) const INSERT_BODY: &str = "WITH new AS (
     INSERT INTO body (owner, session, hash, bytes, stored, visible, created, object)
     VALUES ($1, $2, $3, $4, $5, true, $6, $7) ON CONFLICT (owner, hash) WHERE visible DO NOTHING RETURNING id
@@ -34,7 +34,7 @@ const INSERT_CHUNKS: &str = "INSERT INTO chunk (body, number, owner, hash, data,
     SELECT $1, number, $2, hash, data, start, length
     FROM unnest($3::int[], $4::bytea[], $5::bytea[], $6::bigint[], $7::int[]) AS packed (number, hash, data, start, length)";
 
-/// Everything of a new artifact but its body.
+/// A new artifact without its body.
 #[derive(Debug)]
 pub(super) struct ArtifactRow {
     pub(super) artifact: Artifact,
@@ -44,10 +44,10 @@ pub(super) struct ArtifactRow {
     outline: Vec<u8>,
     origin: CallOrigin,
     call: Option<Vec<u8>>,
-    /// The record of the key that it is sealed with.
+    /// The key record of the store at the time of sealing.
     record: Option<Vec<u8>>,
     tier: i16,
-    /// Chosen once for all attempts.
+    /// A random number that identifies this `put` in all its attempts.
     put: i64,
 }
 
@@ -81,7 +81,7 @@ impl ArtifactRow {
         }
     }
 
-    /// Returns the artifact with the size of the body that it has now.
+    /// Returns the artifact with the stored size of its body.
     fn with_stored(&self, stored: i64) -> Artifact {
         Artifact { stored_bytes: stored.unsigned_abs(), ..self.artifact.clone() }
     }
@@ -116,7 +116,7 @@ pub(super) struct EqualBody {
     pub(super) object: Option<String>,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum Published {
     /// The artifact is stored.
@@ -127,7 +127,7 @@ pub(super) enum Published {
     Gone,
 }
 
-/// A body in the transaction that publishes it.
+/// A body that the transaction makes visible or shares.
 struct PublishedBody {
     id: i64,
     stored: i64,
@@ -140,7 +140,7 @@ struct PublishedBody {
 }
 
 impl Shared {
-    /// Publishes a result; `row` may be published again after a lost connection.
+    /// Publishes a result, repeatedly if connections are lost.
     pub(super) async fn publish(
         &self,
         row: &ArtifactRow,
@@ -225,7 +225,7 @@ impl Shared {
         let Some(inserted) = rows[0].first() else {
             let equal = match equal_body(&transaction, row).await? {
                 Some((equal, _)) => Published::Equal(equal),
-                // It was there a moment ago.
+                // It existed when the insert met it, and was deleted since.
                 None => return Err(Failure::conflict("an equal result was being deleted")),
             };
             return Ok((transaction, Err(equal)));
@@ -240,7 +240,7 @@ impl Shared {
         ))
     }
 
-    /// Returns the artifact that an earlier attempt of this `put` stored. Fails if somebody else stored it.
+    /// Returns the artifact that an earlier attempt of this `put` stored. Fails if another `put` stored it.
     async fn earlier_attempt(&self, row: &ArtifactRow, stored: i64) -> Result<Published, Failure> {
         let sql = "SELECT put FROM artifact WHERE id = $1 AND owner = $2";
         let parameters: [Parameter<'_>; 2] = [&row.artifact.id.as_str(), &row.owner.as_str()];
@@ -269,7 +269,7 @@ impl Shared {
         }))
     }
 
-    /// Replaces the chunks of a damaged body. Its size in the quotas stays what it was.
+    /// Replaces the chunks of a damaged body. Its charge stays as it was.
     pub(super) async fn repair(
         &self,
         row: &ArtifactRow,
@@ -306,7 +306,7 @@ impl Shared {
     }
 }
 
-/// Makes an object belong to a body: from here on it is no orphan.
+/// Makes an object belong to a body, so that it is no longer an orphan.
 pub(super) async fn claim_object(transaction: &Transaction, object: &str) -> Result<(), Failure> {
     match transaction.execute("DELETE FROM orphan WHERE object = $1", &[&object]).await? {
         0 => {

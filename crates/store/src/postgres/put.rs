@@ -1,7 +1,7 @@
 //! Stores a result: packs its bytes on the caller's thread, writes them, and publishes them in one transaction.
 //!
-//! A small body is written in that transaction. A large one is written before, as an object or as unfinished rows. Whatever
-//! was written of a result that could not be stored is removed, at the latest by a sweep.
+//! A small body is written in that transaction. A large one is written before it, as an object or as unfinished rows. If the
+//! result cannot be stored after all, what was written is removed, at the latest by a sweep.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::chunks::{BATCH_BYTES, Packer};
 use crate::codec::{BodyKey, Codec};
 use crate::error::StoreError;
 
-/// How often storing begins again because others stored and deleted the same bytes at the same time.
+/// How often publishing starts again because other processes store and delete the same bytes at the same time.
 const MAX_RACES: usize = 100;
-/// Chunks that are checked at a time before a body is shared.
+/// The number of chunks that are checked at a time before an equal body is shared.
 const CHECKED_CHUNKS: u64 = 64;
 
 pub(super) fn put(
@@ -31,7 +31,7 @@ pub(super) fn put(
         return Err(StoreError::Unusable("a result needs an owner".into()));
     }
     let put = Put::new(store, store.shared.codec(), new, body, store.shared.quotas)?;
-    // A small body is simply inserted, which finds out as well whether it is there.
+    // A small body is inserted without asking first: the insert finds an equal one.
     if body.len() > MAX_ROW_BODY_BYTES
         && let Some(equal) = put.find_equal()?
     {
@@ -51,7 +51,7 @@ pub(super) struct Put<'p> {
     pub(super) store: &'p PostgresStore,
     pub(super) new: &'p NewArtifact<'p>,
     pub(super) body: &'p dyn Source,
-    /// What is written must fit these.
+    /// The quotas that the body must fit.
     pub(super) quotas: Quotas,
     codec: Codec,
     pub(super) hash: [u8; 32],
@@ -77,7 +77,7 @@ impl<'p> Put<'p> {
         Arc::new(ArtifactRow::new(&self.codec, self.new, artifact, &description.outline, self.hash))
     }
 
-    /// Returns what compresses, and seals if needed, the chunks of the body.
+    /// Returns the packer that compresses the chunks of the body, and seals them if the store has a key.
     pub(super) fn packer(&self) -> Result<Packer<'_>, StoreError> {
         Packer::new(self.body, self.key.clone())
     }
@@ -87,7 +87,7 @@ impl<'p> Put<'p> {
         self.store.run(|shared| async move { shared.find_equal(owner, hash).await })
     }
 
-    /// Writes the body where its size belongs.
+    /// Writes the body as an object, as rows of the publishing transaction, or as unfinished rows, depending on its size.
     pub(super) fn write(&self) -> Result<Content, StoreError> {
         #[cfg(feature = "objects")]
         if self.body.len() > MAX_ROW_BODY_BYTES && self.store.shared.objects.is_some() {
@@ -141,7 +141,7 @@ impl<'p> Put<'p> {
         self.store.run(|shared| async move { shared.append(&pending, &packed).await })
     }
 
-    /// Publishes a body, or shares one with the same bytes that somebody else stored meanwhile.
+    /// Publishes a body, or shares an equal body that another process stored meanwhile.
     fn publish(&self, row: &Arc<ArtifactRow>, content: Content) -> Result<Artifact, StoreError> {
         for _ in 0..MAX_RACES {
             match self.with_room(|| self.publish_once(row, &content)) {
@@ -167,7 +167,7 @@ impl<'p> Put<'p> {
         self.store.run(|shared| async move { shared.publish(&row, &content).await })
     }
 
-    /// Shares an equal body in place of what was written; nothing if it is gone again.
+    /// Shares an equal body instead of the one that was written; `None` if the equal body was deleted again.
     fn share_instead(
         &self,
         row: &Arc<ArtifactRow>,
@@ -181,7 +181,7 @@ impl<'p> Put<'p> {
         shared
     }
 
-    /// Adds an artifact to a body with the same bytes, which is written again if it is damaged; nothing if it is gone.
+    /// Adds an artifact to an equal body, which is repaired first if it is damaged; `None` if it was deleted.
     fn share(&self, row: &Arc<ArtifactRow>, equal: &EqualBody) -> Result<Option<Artifact>, StoreError> {
         if !self.is_intact(equal)? {
             let content = self.write_for_repair()?;
@@ -236,7 +236,7 @@ impl<'p> Put<'p> {
         }
     }
 
-    /// Does something; if a quota is full, does it again after a sweep.
+    /// Runs `work`; if a quota is full, sweeps expired artifacts and runs it again.
     pub(super) fn with_room<T>(&self, work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
         match work() {
             Err(full @ StoreError::QuotaFull { .. }) => {

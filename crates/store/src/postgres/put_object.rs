@@ -1,7 +1,7 @@
 //! Writes a large body as one object of compressed chunks, before the transaction that makes it visible.
 //!
-//! The object is registered as an orphan first, so that a sweep finds what a killed process left. A body above a part's
-//! size is uploaded in parts, the next one being compressed meanwhile.
+//! The object is first registered as an orphan, so that a sweep finds it if the process is killed. A body larger than one part
+//! is uploaded in parts, and the next part is compressed meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::chunks::Packed;
 use crate::error::StoreError;
 use crate::objects::{PART_BYTES, unusable};
 
-/// Parts that are uploaded at the same time.
+/// The maximum number of parts that are uploaded at the same time.
 const MAX_PARTS_IN_FLIGHT: usize = 3;
 
 /// An object that is being written.
 struct ObjectWriter {
     key: String,
-    /// Chunks that are not uploaded yet.
+    /// Packed chunks that are not uploaded yet.
     buffer: Vec<u8>,
     chunks: Vec<ObjectChunk>,
     stored: u64,
@@ -71,7 +71,7 @@ impl Put<'_> {
             }
             batch.iter().for_each(|packed| writer.push(packed));
             if writer.buffer.len() >= PART_BYTES {
-                // Checked again when it is published; this ends a hopeless one early.
+                // Publishing checks this again; checking here stops an upload early that cannot succeed.
                 self.with_room(|| self.check_room(writer.stored))?;
                 self.send_part(writer)?;
             }
@@ -84,7 +84,7 @@ impl Put<'_> {
         self.store.run(move |shared| async move { shared.check_room(owner, session, quotas, size).await })
     }
 
-    /// Begins to upload what is in the buffer as a part.
+    /// Starts uploading the buffer as a part.
     fn send_part(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
         if writer.upload.is_none() {
             let key = writer.key.clone();
@@ -125,7 +125,7 @@ impl Put<'_> {
         self.store.run(|_| async move { upload.complete().await.map(drop).map_err(unusable) })
     }
 
-    /// Ends an upload in parts that failed. If that fails too, the bucket's own rules remove it.
+    /// Aborts a failed upload in parts. If that fails too, the bucket's lifecycle rules remove the parts.
     fn abort(&self, writer: ObjectWriter) {
         if let Some(mut upload) = writer.upload {
             writer.parts.iter().for_each(JoinHandle::abort);
@@ -153,7 +153,7 @@ impl Shared {
         transaction.commit().await
     }
 
-    /// Fails if `size` more bytes would exceed a quota, as far as one can tell without a lock.
+    /// Fails if `size` more bytes would exceed a quota, judged without a lock.
     async fn check_room(
         &self,
         owner: Owner,

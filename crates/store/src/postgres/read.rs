@@ -1,5 +1,5 @@
-//! Reading: an artifact takes one exchange with the database. Chunks take one more with whatever holds them; those of a large
-//! object are looked up in the database first.
+//! Reads artifacts and chunks. Opening an artifact takes one round trip to the database, and reading chunks one more, to the
+//! database or the object store. The chunks of a large object are first looked up in the database.
 
 use std::time::Duration;
 
@@ -16,15 +16,16 @@ use crate::codec::BodyKey;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 
-/// Chunks read at a time where a reader seems to read on: the chunk before was read as well.
+/// The number of chunks read at a time by a sequential reader, one that has also read the chunk before.
 const CHUNKS_IN_SEQUENCE: u64 = 16;
-/// Chunks read at a time elsewhere: a page often spans two.
+/// The number of chunks read at a time otherwise: a page often spans two.
 const CHUNKS_AT_ONCE: u64 = 2;
 #[cfg(feature = "objects")]
-/// How often a range of an object is read again if it came back damaged: a fault on the way, more often than in the store.
+/// How often a range of an object is read in all if it arrives damaged, which is more often a fault of the transfer than of the
+/// store.
 const MAX_DAMAGED_READS: u32 = 3;
 
-/// The largest body of an object whose chunks are looked up when its artifact is opened: 64 of them.
+/// The largest body for which opening its artifact also returns where its chunks are in their object: 64 chunks.
 const MAX_PLACED_BYTES: i64 = 4 << 20;
 
 /// The body of an open artifact.
@@ -33,9 +34,9 @@ pub(crate) struct SharedBody {
     pub(crate) owner: Owner,
     pub(crate) id: i64,
     pub(crate) hash: [u8; 32],
-    /// The object with its chunks, if they are not rows.
+    /// The object that holds its chunks, if they are not rows.
     pub(crate) object: Option<String>,
-    /// Where all of its chunks are in the object, if that is known.
+    /// Where each of its chunks is in the object, if known.
     places: Option<Vec<ChunkPlace>>,
 }
 
@@ -71,7 +72,7 @@ impl StoredChunk {
     }
 }
 
-/// What is selected of a body: where its chunks are only if it is an object that is not large ($3).
+/// The columns of a body. The last two say where its chunks are, if it is an object of at most $3 bytes.
 const BODY_COLUMNS: &str = "b.id, b.hash, b.object,
     CASE WHEN b.object IS NOT NULL AND b.bytes <= $3 THEN
         (SELECT array_agg(c.length ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner) END,
@@ -101,7 +102,7 @@ impl Shared {
         let places = row
             .get::<_, Option<Vec<i32>>>(13)
             .zip(row.get(14))
-            .map(|(lengths, hashes)| in_a_row(lengths, hashes));
+            .map(|(lengths, hashes)| consecutive_places(lengths, hashes));
         let body = SharedBody { places, ..SharedBody::new(owner, row.get(10), hash, row.get(12)) };
         Ok(Opened { artifact, body: body_ref(body), outline, key })
     }
@@ -130,8 +131,8 @@ impl Shared {
         Ok(wanted)
     }
 
-    /// Reads at most `count` chunks from number `first` on, past the cache, and gives them to `unpack`. If that finds them
-    /// damaged, the bytes of an object are read again: they may have been damaged on the way.
+    /// Reads at most `count` chunks from number `first` on without the cache, and passes them to `unpack`. If that finds them
+    /// damaged, the bytes of an object are read again: they may have been damaged in transit.
     pub(super) async fn fetch_chunks<T>(
         &self,
         body: &SharedBody,
@@ -301,7 +302,7 @@ impl Shared {
         id: ArtifactId,
         ttl: Duration,
     ) -> Result<Artifact, StoreError> {
-        // Repeating it changes nothing: the time to which it extends is computed once.
+        // Repeating this has no further effect, because the new expiry is computed once.
         let until = self.clock.now().after(ttl);
         self.retry(|_| self.try_touch(&owner, &id, until.0)).await?;
         Ok(self.open(owner, TierLevel::HIGHEST, id).await?.artifact)
@@ -316,8 +317,8 @@ impl Shared {
     }
 }
 
-/// Returns the places of chunks that follow one another in an object.
-fn in_a_row(lengths: Vec<i32>, hashes: Vec<Vec<u8>>) -> Vec<ChunkPlace> {
+/// Returns the places of all chunks of an object, in which they follow one another.
+fn consecutive_places(lengths: Vec<i32>, hashes: Vec<Vec<u8>>) -> Vec<ChunkPlace> {
     let mut start = 0;
     let places = (0..).zip(lengths).zip(hashes).map(|((number, length), hash)| {
         let length = u64::from(length.unsigned_abs());

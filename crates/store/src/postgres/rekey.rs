@@ -1,10 +1,10 @@
-//! Changes the key of the store, also from none: seals one body after another with the new key.
+//! Changes the key of the store, or encrypts an unencrypted store: seals one body after another with the new key.
 //!
-//! The record names both keys first, so that every process writes with the new one. Then each body is written again beside
-//! itself, and the artifacts that refer to it change over in one transaction, in which the old body is deleted. Whoever
-//! reads meanwhile finds either. In the end the record names the new key alone.
+//! First the key record names both keys, so that every process writes with the new one. Then each body is written again as a
+//! new body. One transaction makes its artifacts refer to the new body and deletes the old one, so a reader finds one or the
+//! other. In the end the record names only the new key.
 //!
-//! The quotas count what is there, as always, but refuse nothing of this: nothing is added to the store.
+//! The quotas count the bytes that are stored, as always, but do not refuse these writes, because nothing is added.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const NEXT_BODY: &str = "SELECT b.id, b.owner, b.hash, b.bytes, b.stored, b.obje
     ORDER BY b.id LIMIT 1";
 const REMAINING: &str = "SELECT coalesce(sum(b.stored), 0)::bigint FROM body b WHERE b.visible AND EXISTS
     (SELECT 1 FROM artifact a WHERE a.body = b.id AND a.owner = b.owner AND substr(a.outline, 1, 12) <> $1)";
-/// Bodies that somebody began to write with the previous key; nobody can finish them.
+/// Unfinished bodies that were begun with the previous key, so that no process can finish them.
 const OLD_UNFINISHED: &str =
     "SELECT b.id FROM body b JOIN chunk c ON c.body = b.id AND c.owner = b.owner AND c.number = 0
     WHERE NOT b.visible AND substr(c.data, 1, 12) <> $1";
@@ -50,18 +50,18 @@ pub(super) fn rekey(
         return Ok(Rekeyed::default());
     };
     store.run(|shared| async move { shared.sweep_expired().await })?;
-    let work = Work { store, header: codec.header().map(Vec::from).unwrap_or_default(), codec: &codec };
+    let work = Rekeying { store, header: codec.header().map(Vec::from).unwrap_or_default(), codec: &codec };
     let (mut done, total, mut last) = (0, work.remaining_bytes()?, 0);
     let mut rekeyed = Rekeyed::default();
     while let Some(old) = work.next_after(last)? {
         progress(RekeyProgress { done, total });
         last = old.body.id;
-        match work.body(&old) {
+        match work.seal_again(&old) {
             Ok(()) => {
                 done = (done + old.stored).min(total);
                 rekeyed.bodies += 1;
             }
-            // Deleted meanwhile.
+            // It was deleted meanwhile.
             Err(StoreError::NotFound) => {}
             Err(StoreError::Damaged { .. }) => rekeyed.damaged.extend(work.artifacts_of(&old)?),
             Err(error) => return Err(error),
@@ -74,7 +74,7 @@ pub(super) fn rekey(
     Ok(rekeyed)
 }
 
-/// A body as it was before.
+/// A body that is not sealed with the new key.
 struct OldBody {
     body: Arc<SharedBody>,
     bytes: u64,
@@ -83,14 +83,15 @@ struct OldBody {
     session: Option<String>,
 }
 
-struct Work<'w> {
+/// A change of the store's key.
+struct Rekeying<'w> {
     store: &'w PostgresStore,
     codec: &'w Codec,
-    /// What everything begins with that is sealed with the new key.
+    /// The first bytes of everything that the new key seals.
     header: Vec<u8>,
 }
 
-impl Work<'_> {
+impl Rekeying<'_> {
     fn next_after(&self, last: i64) -> Result<Option<OldBody>, StoreError> {
         let header = self.header.clone();
         let query = |shared: Arc<Shared>| async move {
@@ -123,8 +124,8 @@ impl Work<'_> {
         Ok(rows.iter().filter_map(|row| ArtifactId::parse_bare(row.get(0))).collect())
     }
 
-    /// Seals a body and the artifacts that refer to it.
-    fn body(&self, old: &OldBody) -> Result<(), StoreError> {
+    /// Seals a body, and the artifacts that refer to it, with the new key.
+    fn seal_again(&self, old: &OldBody) -> Result<(), StoreError> {
         let owner = &old.body.owner;
         let key = self.codec.body(owner, &old.body.hash, old.bytes)?;
         let read = |number| self.store.chunk(&old.body, &key, number);
@@ -154,7 +155,7 @@ impl Work<'_> {
         }
     }
 
-    /// Records that everything has the new key.
+    /// Records that everything is sealed with the new key.
     fn finish(&self) -> Result<(), StoreError> {
         let header = self.header.clone();
         self.store.run(|shared| async move { shared.drop_old_unfinished(&header).await })?;
@@ -163,7 +164,7 @@ impl Work<'_> {
     }
 }
 
-/// A body that is to take the place of another.
+/// A body that is to replace another.
 struct Change {
     old: Arc<SharedBody>,
     hash: [u8; 32],
@@ -174,11 +175,11 @@ struct Change {
     codec: Codec,
 }
 
-/// What came of a change, with the objects that nothing refers to any more.
+/// The outcome of a change, with the objects that nothing refers to any more.
 enum Changed {
     /// The artifacts refer to the new body.
     Moved(Vec<String>),
-    /// The artifacts refer to a body with the same bytes that somebody else stored with the new key meanwhile.
+    /// The artifacts refer to an equal body that another process stored with the new key meanwhile.
     Shared(Vec<String>),
 }
 
@@ -191,7 +192,7 @@ struct NewBody {
 }
 
 impl Shared {
-    /// Records both keys; `None` if there is nothing to change.
+    /// Records both keys; returns `None` if the store has the new key already.
     async fn begin_rekey(&self) -> Result<Option<Codec>, StoreError> {
         let codec = self.retry(|_| self.try_begin_rekey()).await?;
         if let Some(codec) = &codec {
@@ -222,7 +223,7 @@ impl Shared {
         self.retry(|_| self.try_change_over(change)).await
     }
 
-    /// Lets the artifacts of a body refer to the new one, and deletes the old one.
+    /// Makes the artifacts of the old body refer to the new one, and deletes the old one.
     async fn try_change_over(&self, change: &Change) -> Result<Changed, Failure> {
         let (old, owner) = (&change.old, change.old.owner.as_str());
         let transaction = self.database.begin(&Scope::Owner(old.owner.clone())).await?;
@@ -261,7 +262,7 @@ impl Shared {
         let mut refund = Refund::default();
         let stored: i64 = found.get(0);
         if matches!(change.content, Content::Pending { .. }) && !new.is_shared {
-            // It was charged when it was written.
+            // The unfinished body was charged when it was written.
             refund.add(2, owner, &change.session, 0, new.stored);
             refund.add(1, owner, "", 0, new.stored);
             refund.add(0, "", "", 0, new.stored);
@@ -364,7 +365,7 @@ async fn new_body(transaction: &Transaction, change: &Change) -> Result<NewBody,
     Ok(NewBody { id, stored, is_shared: false })
 }
 
-/// Seals what an artifact holds, for the new body.
+/// Seals outline, arguments and call of an artifact for the new body.
 async fn reseal(
     transaction: &Transaction,
     change: &Change,

@@ -1,6 +1,6 @@
-//! Deletes artifacts, with the bodies that nothing refers to any more, and gives their charge back.
+//! Deletes artifacts and the bodies that no artifact refers to any more, and refunds their charge.
 //!
-//! Locks are taken in one order everywhere: artifacts, bodies, then the rows of the quotas by session, owner and store.
+//! Every transaction takes its locks in the same order: artifacts, bodies, then the quota rows of session, owner and store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) struct DeletedArtifact {
     pub(super) body: i64,
 }
 
-/// What deleting artifacts set free.
+/// What deleting artifacts has freed.
 #[derive(Debug, Default)]
 pub(super) struct Released {
     pub(super) swept: Swept,
@@ -40,7 +40,7 @@ pub(super) struct Released {
     pub(super) objects: Vec<String>,
 }
 
-/// Artifacts and bytes to give back, by scope, owner and session.
+/// Artifacts and bytes to refund, by scope, owner and session.
 #[derive(Default)]
 pub(super) struct Refund(BTreeMap<(i16, String, String), (i64, i64)>);
 
@@ -80,8 +80,7 @@ impl Shared {
     }
 }
 
-/// Deletes the bodies that no artifact refers to any more, and gives back the charge of artifacts that were deleted in
-/// this transaction.
+/// Deletes the bodies that no artifact refers to any more, and refunds the artifacts that this transaction has deleted.
 pub(super) async fn release(
     transaction: &Transaction,
     deleted: &[DeletedArtifact],
@@ -92,7 +91,7 @@ pub(super) async fn release(
     let owners: Vec<&str> = deleted.iter().map(|artifact| artifact.owner.as_str()).collect();
     let sessions: Vec<&str> = deleted.iter().map(|artifact| artifact.session.as_str()).collect();
     lock_quotas(transaction, &owners, &sessions).await?;
-    // Asked only now: nobody can add an artifact to these bodies until this transaction ends.
+    // Queried under the locks: nobody can add an artifact to these bodies until this transaction ends.
     let used = transaction.query(STILL_USED, &[&bodies]).await?;
     let used: BTreeSet<(i64, String)> = used.iter().map(|row| (row.get(0), row.get(1))).collect();
     let used_bodies: BTreeSet<i64> = used.iter().map(|(body, _)| *body).collect();

@@ -1,12 +1,12 @@
-//! Checks when a store is opened: whether the server keeps what it acknowledges, and whether the role obeys row level
-//! security.
+//! Two checks when a store is opened: that the server keeps what it acknowledges, and that row level security applies to the
+//! role.
 
 use super::database::Database;
 use super::failure::Failure;
 use crate::error::StoreError;
 
-/// The oldest server with everything that the statements use.
-const OLDEST_SERVER: i32 = 130_000;
+/// The oldest server version with all features that the statements use.
+const MIN_SERVER_VERSION: i32 = 130_000;
 
 const SERVER: &str = "SELECT current_setting('server_version_num')::int, current_setting('fsync'),
     current_setting('server_version'), pg_is_in_recovery()";
@@ -15,12 +15,14 @@ const ROLE: &str = "SELECT rolname::text, rolsuper, rolbypassrls FROM pg_roles W
 /// Fails if the server or the role cannot be trusted with results; returns the version of the server.
 pub(super) async fn check(database: &Database) -> Result<String, Failure> {
     let connection = database.connection().await?;
-    let server =
-        connection.query_one(SERVER, &[]).await?.ok_or_else(|| refuse("the server tells no settings"))?;
+    let server = connection
+        .query_one(SERVER, &[])
+        .await?
+        .ok_or_else(|| refuse("the server does not report its settings"))?;
     let roles = connection.query(ROLE, &[]).await?;
     connection.keep();
     let (number, fsync, version): (i32, String, String) = (server.get(0), server.get(1), server.get(2));
-    if number < OLDEST_SERVER {
+    if number < MIN_SERVER_VERSION {
         return Err(refuse(&format!("the server has version {version}; PostgreSQL 13 or newer is needed")));
     }
     if fsync != "on" {

@@ -1,4 +1,4 @@
-//! What a store holds and what its servers say, for `tidegate store status`.
+//! What a store holds, and the versions of its server and tables, for `tidegate store status`.
 
 use super::database::Scope;
 use super::{Shared, schema};

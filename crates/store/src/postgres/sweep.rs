@@ -1,7 +1,7 @@
 //! Deletes what is no longer needed: expired artifacts, bodies that were never finished, objects that nothing refers to.
 //!
-//! In small transactions that skip what others have locked, so that several processes can sweep at once and nobody waits
-//! long. An artifact that has not expired is never touched.
+//! It works in small transactions that skip locked rows, so that several processes can sweep at once and nobody waits long. An
+//! artifact that has not expired is never deleted.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::release::{DeletedArtifact, Released, release};
 use crate::artifact::Swept;
 use crate::error::StoreError;
 
-/// A body unfinished, or an object unused, for longer than this was left by a process that has ended.
+/// A body that is unfinished, or an object that is unused, for longer than this was left behind by a process that has ended.
 const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Artifacts deleted in one transaction.
+/// The maximum number of artifacts deleted in one transaction.
 const BATCH_ARTIFACTS: i64 = 200;
-/// Unfinished bodies or objects looked at in one transaction.
+/// The maximum number of unfinished bodies or objects listed at a time.
 const BATCH_LEFTOVERS: i64 = 100;
 
 const DELETE_EXPIRED: &str = "DELETE FROM artifact WHERE id IN
@@ -34,7 +34,7 @@ impl Shared {
         Ok(swept)
     }
 
-    /// Deletes expired artifacts and unfinished bodies, which is what makes room in the quotas.
+    /// Deletes expired artifacts and unfinished bodies, which frees room in the quotas.
     pub(super) async fn sweep_expired(&self) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
         loop {
@@ -104,14 +104,14 @@ mod objects {
     use super::*;
 
     impl Shared {
-        /// Removes objects that nothing refers to any more. What fails is left to a sweep.
+        /// Removes objects that nothing refers to any more. A sweep retries those that cannot be removed.
         pub(in crate::postgres) async fn remove_objects(&self, objects: Vec<String>) {
             for object in objects {
                 drop(self.discard_object(object).await);
             }
         }
 
-        /// Removes an object unless a body refers to it: then it is no orphan.
+        /// Removes an object, unless a body refers to it and it is therefore no orphan.
         pub(in crate::postgres) async fn discard_object(&self, object: String) -> Result<(), StoreError> {
             self.retry(|_| self.try_discard(&object)).await.map(drop)
         }
@@ -124,7 +124,7 @@ mod objects {
                 transaction.rollback().await;
                 return Ok(false);
             }
-            // Deleted before the row is: if this fails, the row stays, and a sweep tries again.
+            // The object is deleted before its row is: if this fails, the row stays, and a sweep tries again.
             objects.delete(object).await?;
             transaction.commit().await?;
             Ok(true)

@@ -1,4 +1,4 @@
-//! The totals of a day in the database, which all replicas of a gateway add to.
+//! Daily totals in the database, which all replicas of a gateway share.
 
 use super::database::Scope;
 use super::failure::Failure;
@@ -6,15 +6,15 @@ use super::{PostgresStore, Shared};
 use crate::error::StoreError;
 use crate::usage::{Consumed, DailyTotals};
 
-/// Days before the current one whose totals are kept.
+/// The number of past days whose totals are kept.
 const KEPT_DAYS: i32 = 40;
 
 impl DailyTotals for PostgresStore {
     fn add(&self, day: &str, added: &[(String, Consumed)]) -> Result<Vec<(String, Consumed)>, StoreError> {
         let (day, mut added) = (day.to_owned(), added.to_vec());
-        // Replicas lock rows in one order.
+        // All replicas lock the rows in the same order, so that they cannot deadlock.
         added.sort_by(|(one, _), (two, _)| one.cmp(two));
-        // Without another attempt after a lost connection: nothing may count twice.
+        // Not repeated after a lost connection, because nothing may count twice.
         self.run(|shared| async move { shared.add_totals(&day, &added).await.map_err(Failure::into_error) })
     }
 }
@@ -45,7 +45,7 @@ impl Shared {
             (row.get(0), consumed)
         };
         let totals: Vec<(String, Consumed)> = rows.iter().map(consumed).collect();
-        // The first total of a caller on a day is the occasion to delete old days.
+        // Old days are deleted when a caller appears for the first time on a day.
         if totals.iter().any(|total| added.contains(total)) {
             let sql = "DELETE FROM daily_total WHERE day < to_char($1::text::date - $2::int, 'YYYY-MM-DD')";
             transaction.execute(sql, &[&day, &KEPT_DAYS]).await?;

@@ -1,4 +1,4 @@
-//! All artifacts with all of their metadata, for copying a store.
+//! Lists all artifacts with all of their metadata, for copying a store.
 
 use super::database::Scope;
 use super::{COLUMNS, JOINED, Shared, artifact_from_row};

@@ -1,7 +1,7 @@
 //! Runs the backend's futures on threads of its own, for callers that are not asynchronous.
 //!
-//! A caller may itself be a thread of another runtime, in which waiting for a future would panic. Then the future is spawned
-//! here, and the caller waits on an ordinary channel. Other callers run it themselves, which saves waking a thread twice.
+//! If the caller's thread belongs to another runtime, where blocking on a future would panic, the future is spawned here and the
+//! caller waits on a channel. Any other caller runs the future on its own thread, which saves two thread switches.
 
 use std::sync::mpsc::sync_channel;
 
@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::StoreError;
 
-/// Threads of a backend; they only move bytes.
+/// The number of threads of a backend; two are enough, because they only move bytes.
 const THREADS: usize = 2;
 
 /// The threads of a backend.
@@ -35,7 +35,7 @@ impl Worker {
         }
         let (send, receive) = sync_channel(1);
         self.handle().spawn(async move {
-            // The caller waits, so that it is there to receive.
+            // Sending cannot fail: the caller waits for it.
             let _ = send.send(future.await);
         });
         receive.recv().unwrap_or_else(|_| Err(StoreError::Unusable("a task of the store panicked".into())))

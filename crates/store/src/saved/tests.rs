@@ -176,7 +176,7 @@ fn files_are_removed_with_their_result() {
 }
 
 #[test]
-fn what_killed_processes_left_is_removed_after_an_hour() {
+fn files_of_killed_processes_are_removed_after_an_hour() {
     let fixture = Fixture::new();
     let path = fixture.save("a", b"x").unwrap();
     std::fs::remove_file(path).unwrap();

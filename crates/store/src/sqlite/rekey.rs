@@ -1,14 +1,14 @@
-//! Changes the key of the store, also from none: seals one body after another with the new key.
+//! Changes the key of the store, or encrypts an unencrypted store: seals one body after another with the new key.
 //!
-//! The record names both keys first, so that every process writes with the new one. Then each body is written again beside
-//! itself, and the artifacts that refer to it change over in one transaction, in which the old body is deleted. Whoever
-//! reads meanwhile finds either; whatever was sealed stays sealed when the work is interrupted. In the end the record
-//! names the new key alone, and nothing of what was not encrypted is left in the file.
+//! First the record names both keys, so that every process writes with the new one. Then each body is written again as a new
+//! body. One transaction makes its artifacts refer to the new body and deletes the old one, so a reader finds one or the other,
+//! and an interrupted change keeps what it has sealed. In the end the record names only the new key, and the file holds no
+//! unencrypted content any more.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::{BodyId, RowBody, SqliteStore, chunks, key, put, sweep};
-use crate::artifact::{CHUNK_BYTES, CallDigest, Owner, RekeyProgress, Rekeyed};
+use crate::artifact::{CallDigest, Owner, RekeyProgress, Rekeyed};
 use crate::chunks::{BATCH_BYTES, ChunkSource, Packer};
 use crate::codec::Codec;
 use crate::error::StoreError;

@@ -1,4 +1,4 @@
-//! Equal bytes of one owner are stored once, and live as long as somebody refers to them.
+//! Equal bytes of one owner are stored once, and stay as long as an artifact refers to them.
 
 #![expect(clippy::unwrap_used, reason = "a test reports an error by panicking")]
 #![expect(missing_docs, reason = "the name of a case says what it checks")]

@@ -19,7 +19,7 @@ pub fn foreign_and_unknown_are_the_same(make: Make<'_>) {
         assert!(matches!(fixture.store.touch(owner, id, HOUR), Err(StoreError::NotFound)));
         assert!(matches!(fixture.store.delete(owner, id), Err(StoreError::NotFound)));
     }
-    // Nor does an expired one of somebody else show that it ever was.
+    // An expired result of another owner does not reveal that it existed either.
     fixture.clock.advance(2 * HOUR);
     assert!(matches!(fixture.store.open(&other(), &kept.id), Err(StoreError::NotFound)));
     assert!(matches!(fixture.store.touch(&other(), &kept.id, HOUR), Err(StoreError::NotFound)));

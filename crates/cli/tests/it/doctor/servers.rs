@@ -73,7 +73,7 @@ fn started_as_the_client_does() {
 
 /// Whoever is in the folder of a project that somebody else wrote has not said that its commands may be run.
 #[test]
-fn what_a_project_says_is_not_run_unasked() {
+fn a_command_in_a_project_file_is_not_run_unasked() {
     let home = Home::new();
     let mark = home.path("ran");
     let command = ["sh", "-c", "touch \"$0\"; exit 1", mark.to_str().unwrap()];
@@ -123,7 +123,7 @@ fn a_list_of_allowed_tools_without_ours() {
 }
 
 #[test]
-fn what_only_the_client_knows() {
+fn a_variable_that_only_the_client_knows_is_reported() {
     let home = Home::new();
     let mut asks = scripted("asks");
     asks["env"] = json!({"TOKEN": "${input:token}"});

@@ -24,7 +24,7 @@ fn database(home: &Home) -> rusqlite::Connection {
 }
 
 #[test]
-fn what_is_kept_is_told() {
+fn the_size_and_expired_results_of_the_store_are_reported() {
     let home = filled();
     let told = home.about("store", &[]);
     assert!(told.starts_with("✓ store  ~/data, 1 result, ") && told.ends_with(", SOME free\n"), "{told}");

@@ -107,7 +107,7 @@ fn answers_in_a_batch() {
 }
 
 #[test]
-fn answers_to_what_will_be_asked() {
+fn answers_before_their_request_are_dropped() {
     let place = Place::new();
     let mut session = place.hostile(Mode::AnswersEarly, &[]);
     assert_sound(&place, &mut session);

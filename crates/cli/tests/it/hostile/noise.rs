@@ -31,7 +31,7 @@ fn json_logs() {
 }
 
 #[test]
-fn half_lines() {
+fn lines_that_arrive_in_pieces_are_joined() {
     let place = Place::new();
     let mut session = place.hostile(Mode::HalfLines, &[]);
     assert_sound(&place, &mut session);

@@ -1,7 +1,7 @@
-//! The lines of a log by their pattern: severe lines, and lines that repeat.
+//! Groups the lines of a log by pattern, to show severe lines and repeated lines.
 //!
-//! Lines that differ only in numbers, quoted parts and identifiers have one pattern, which is kept with its count, the
-//! number of its first line and an example. The number of patterns is bounded, severe ones apart from the others.
+//! Lines that differ only in numbers, quoted parts and identifiers have the same pattern, which is kept with its count, the
+//! number of its first line and an example. The number of patterns is bounded, separately for each severity.
 
 use std::cmp::Reverse;
 
@@ -35,7 +35,7 @@ pub(crate) enum ShownBy {
     StackTraces,
 }
 
-/// A line as it is added.
+/// A line to add.
 pub(crate) struct LogLine<'l> {
     pub(crate) number: u64,
     /// The line without colours and without white space around it.
@@ -81,7 +81,7 @@ impl Default for LineTemplates {
 }
 
 impl LineTemplate {
-    fn again(&mut self, line: &LogLine<'_>, example: impl FnOnce() -> String) {
+    fn count_line(&mut self, line: &LogLine<'_>, example: impl FnOnce() -> String) {
         self.count += 1;
         if self.severity > 0 && self.variants.len() <= MAX_VARIANTS {
             let exact = digitless_hash(line.text);
@@ -102,7 +102,7 @@ impl LineTemplates {
     pub(crate) fn add(&mut self, line: &LogLine<'_>, example: impl FnOnce() -> String) {
         let severity = line.severity;
         self.severe_lines[line.shown_by as usize] += u64::from(severity > 0);
-        // Lines of one pattern may differ in severity: what is masked may be the word that tells it.
+        // Lines of one pattern may differ in severity, because a quoted word that is masked may set it.
         let hash = hash::mix(pattern_hash(line.text) ^ u64::from(severity) ^ (line.shown_by as u64) << 8);
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
@@ -110,7 +110,7 @@ impl LineTemplates {
             match self.slots[slot] {
                 0 => break,
                 index if self.templates[index as usize - 1].hash == hash => {
-                    self.templates[index as usize - 1].again(line, example);
+                    self.templates[index as usize - 1].count_line(line, example);
                     return;
                 }
                 _ => slot = (slot + 1) & mask,
@@ -190,7 +190,6 @@ impl LineTemplates {
             writer.pop(section);
             return Vec::new();
         }
-        // Lines above show the other patterns.
         kept.sort();
         let lines = kept.iter().map(|(number, _)| *number).collect();
         for (_, line) in kept {
@@ -207,8 +206,8 @@ impl LineTemplates {
         lines
     }
 
-    /// Returns the lines whose pattern no other line has and that are not shown yet; none if such lines are many, because
-    /// then they are nothing special.
+    /// Returns the lines whose pattern no other line has and that are not shown yet; none if there are many such lines,
+    /// because then they are not remarkable.
     pub(crate) fn once(&self, lines: u64, is_shown: impl Fn(u64) -> bool) -> KeyLines {
         let is_once = |template: &&LineTemplate| {
             template.count == 1 && template.severity == 0 && template.shown_by == ShownBy::Templates
@@ -218,9 +217,9 @@ impl LineTemplates {
         if self.plain_capped || single.len() as u64 * 6 > lines {
             return once;
         }
-        // Brackets and rules tell nothing.
-        let tells = |template: &&&LineTemplate| template.example.split_whitespace().nth(1).is_some();
-        for template in single.iter().filter(tells).filter(|template| !is_shown(template.line)) {
+        // Brackets and rules, which are single words, say nothing.
+        let has_words = |template: &&&LineTemplate| template.example.split_whitespace().nth(1).is_some();
+        for template in single.iter().filter(has_words).filter(|template| !is_shown(template.line)) {
             once.push(template.line, 1, template.example.trim());
         }
         once
@@ -296,7 +295,7 @@ pub(super) fn pattern_hash(line: &str) -> u64 {
     masked.finish()
 }
 
-/// Hashes bytes that come one by one.
+/// Hashes bytes one by one.
 #[derive(Default)]
 struct MaskedBytes {
     word: u64,
@@ -338,7 +337,7 @@ mod tests {
         templates
     }
 
-    /// Returns a word of letters that no other number gives.
+    /// Returns a word of letters that is different for every number.
     fn word(number: usize) -> String {
         number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
     }
@@ -365,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_word_may_tell_the_severity() {
+    fn lines_of_different_severity_are_different_patterns() {
         let log = log("level=\"info\" a\nlevel=\"error\" a\nlevel=\"info\" a\n");
         assert_eq!((log.severe_lines[0], log.templates.len()), (1, 2));
         assert_eq!(log.templates[0].count, 2);

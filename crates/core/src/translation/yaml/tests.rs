@@ -64,7 +64,7 @@ fn scalars_of_several_lines() {
 }
 
 #[test]
-fn anchors_and_tags() {
+fn anchors_are_resolved_and_tags_dropped() {
     assert_eq!(
         translate("x: &base\n  a: 1\n  b: 2\ny:\n  <<: *base\n  b: 3\nz: *base\nw: &s text\nv: *s\n")
             .as_deref(),
@@ -99,7 +99,7 @@ fn what_is_not_certain_stays_text() {
 }
 
 #[test]
-fn recognition() {
+fn prose_with_colons_is_not_yaml() {
     let is_yaml = |text: &str| recognise(&Sample::of(text));
     assert!(is_yaml("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: b\n"));
     assert!(is_yaml(

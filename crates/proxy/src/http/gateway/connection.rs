@@ -1,4 +1,4 @@
-//! A connection to a server: a process or a session over HTTP, begun by the handshake of one of the two eras.
+//! A connection to a server: a process, or a session over HTTP. It begins with the handshake of one of the two eras.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,17 +19,17 @@ use crate::message::ParsedLine;
 const LEGACY_VERSION: &str = "2025-11-25";
 /// The revision without sessions.
 pub(super) const MODERN_VERSION: &str = "2026-07-28";
-/// The keys of `_meta` with which a request of that revision introduces itself.
+/// The keys of `_meta` in which a request of that revision carries what `initialize` carries in older ones.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
-/// The most pages of one list that are read; a server that never ends its list must not hold up the others.
+/// The maximum number of pages that are read of one list, in case a server returns cursors without end.
 const MAX_LIST_PAGES: usize = 1000;
 
-/// How long a server may take to answer `server/discover` if it may not know it: some that do not stay silent.
+/// How long a server that may not support `server/discover` may take to answer it: some servers do not answer unknown methods.
 const PROBE_TIME: Duration = Duration::from_secs(10);
 
-/// The era of a conversation.
+/// The era of a connection or a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Era {
     /// With sessions that `initialize` begins.
@@ -46,8 +46,8 @@ pub(super) struct Introduction {
 }
 
 impl Introduction {
-    /// Returns the introduction of the gateway itself, for connections that several clients share: it can answer no request
-    /// of a server.
+    /// Returns the introduction of the gateway itself, for connections that several clients share. It declares no capabilities,
+    /// because nobody could answer a request of the server there.
     pub(super) fn of_gateway() -> Self {
         let info = json!({"name": "tidegate-gateway", "version": env!("CARGO_PKG_VERSION")});
         Self { info, capabilities: json!({}) }
@@ -64,11 +64,11 @@ pub(super) struct Connection {
     pub(super) server: Arc<SharedServer>,
     pub(super) era: Era,
     pub(super) announcement: Announcement,
-    /// Whether the server has begun a session, so that it may know one client from another.
+    /// Whether the server has begun a session, in which it may keep state for one client.
     pub(super) has_session: bool,
     used: Mutex<Instant>,
     calls: AtomicUsize,
-    /// The place among the processes of the server.
+    /// The permit for this process, of at most `max_processes`.
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -79,7 +79,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Begins a connection; messages of the server that belong to no request go to `unrouted`.
+    /// Opens a connection; messages of the server that belong to no request go to `unrouted`.
     pub(super) async fn open(
         upstream: &Upstream,
         era: Era,
@@ -117,18 +117,18 @@ impl Connection {
         })
     }
 
-    /// Returns whether the connection takes no more requests.
+    /// Returns whether the connection has ended and takes no more requests.
     pub(super) fn has_ended(&self) -> bool {
         self.server.has_ended()
     }
 
-    /// Notes that the connection is used.
+    /// Records that the connection was used.
     pub(super) fn touch(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns whether the connection has been idle for a time.
+    /// Returns whether the connection has been idle for longer than `time`.
     pub(super) fn is_idle(&self, time: Duration) -> bool {
         !self.server.is_busy() && self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > time
     }
@@ -139,7 +139,7 @@ impl Connection {
         for kind in ListKind::ALL.into_iter().filter(|kind| self.announcement.has(*kind)) {
             match self.list(upstream, kind).await {
                 Ok(entries) => catalog.set(kind, entries),
-                // Servers that have resources may have no templates.
+                // Method not found: a server with resources need not have templates.
                 Err(Problem::Refused { code: -32601, .. }) => {}
                 Err(problem) => return Err(problem),
             }
@@ -194,7 +194,7 @@ impl Drop for EndUnlessKept<'_> {
 
 type Http = Option<std::sync::Weak<crate::http::stdio_to_http::StdioToHttp>>;
 
-/// Starts the process of a server, or the way to one over HTTP.
+/// Starts the process of a server, or the HTTP bridge to it.
 fn start(
     upstream: &Upstream,
     unrouted: mpsc::UnboundedSender<ServerMessage>,
@@ -219,7 +219,7 @@ fn start(
     }
 }
 
-/// Sends a request of the gateway's own; returns its result.
+/// Sends a request of the gateway itself, and returns its result.
 pub(super) async fn ask(
     server: &Arc<SharedServer>,
     link: &Link,
@@ -264,13 +264,13 @@ fn result_of(method: &str, message: ParsedLine) -> Result<Vec<u8>, Problem> {
     Err(Problem::Refused { code: error["code"].as_i64().unwrap_or_default(), message })
 }
 
-/// Sends a notification of the gateway's own.
+/// Sends a notification of the gateway itself.
 pub(super) fn notify(server: &Arc<SharedServer>, link: &Link, method: &str) {
     let line = json!({"jsonrpc": "2.0", "method": method}).to_string();
     server.send(&Arc::new(link.relaying()), Some(ParsedLine::parse(line.into_bytes())), &deliveries().0);
 }
 
-/// Returns a request with the members in its `_meta` that introduce a client, as the era without sessions asks.
+/// Adds to the `_meta` of a request the members that introduce a client, which the era without sessions requires.
 pub(super) fn introduced(message: ParsedLine, client: &Introduction) -> ParsedLine {
     let Some(head) = message.first() else { return message };
     let Some(params) = head.params.clone() else {
@@ -282,7 +282,7 @@ pub(super) fn introduced(message: ParsedLine, client: &Introduction) -> ParsedLi
     let is_object = |place: &raw::ByteRange| message.bytes[place.clone()].starts_with(b"{");
     let own = raw::member(&message.bytes, &params, "_meta");
     if !is_object(&params) || own.as_ref().is_some_and(|own| !is_object(own)) {
-        // Such a request is not valid, which its server says.
+        // The request is invalid; the server answers it with an error.
         return message;
     }
     let mut edits = raw::Edits::new();

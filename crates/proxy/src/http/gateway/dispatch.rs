@@ -1,4 +1,4 @@
-//! A request on its way to a server and back, as a task of its own: whoever cancels it ends the task.
+//! Sends a request to its server and the response back. Each request is a task of its own, so cancelling it aborts the task.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, de
 use crate::link::{Link, tiers};
 use crate::message::{MessageHead, ParsedLine};
 
-/// The code of an error that says that a server did not answer in time.
-const TIMEOUT: i64 = -32001;
-/// The code of the error for a request that is not valid.
-const INVALID_REQUEST: i64 = -32600;
+/// The code of the error for a server that did not answer in time.
+const TIMEOUT_CODE: i64 = -32001;
+/// The code of the error for an invalid request.
+const INVALID_REQUEST_CODE: i64 = -32600;
 
-/// Who sent a request, and where what comes back goes.
+/// Who sent a request, and where the response goes.
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) principal: Arc<Principal>,
@@ -34,7 +34,7 @@ pub(super) struct Asker {
     pub(super) deliveries: DeliverySender,
 }
 
-/// Returns whether a caller may use a tool or a prompt of a server, or without a name anything else of it.
+/// Returns whether a caller may use the named tool or prompt of a server; without a name, the rest of it, such as resources.
 pub(super) fn may_use(principal: &Principal, upstream: &Upstream, name: Option<&str>) -> bool {
     let server = upstream.settings.name.as_str();
     let use_of = Use { server, tool: name };
@@ -43,7 +43,7 @@ pub(super) fn may_use(principal: &Principal, upstream: &Upstream, name: Option<&
     principal.may(use_of) && (has == Tier::Admin || is_in_tier())
 }
 
-/// Returns whether a server may read another name in a request than the one that is checked here.
+/// Returns whether a request has duplicate members, so that the server may read another name than the one checked here.
 fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
     let is_twice = |place: &ByteRange| tiers::repeats(line, place);
     let Some(params) = &head.params else { return is_twice(&head.whole) };
@@ -64,7 +64,7 @@ impl Asker {
     }
 }
 
-/// Tells a server that nobody waits for its answer any more, unless it has answered.
+/// Cancels the request at the server when it is dropped, unless the server has answered.
 struct AbandonOnDrop {
     server: Option<Arc<SharedServer>>,
     numbers: Vec<u64>,
@@ -87,7 +87,7 @@ impl Gateway {
         Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_tool))
     }
 
-    /// Sends a request to where it goes, and what comes back to whoever asked.
+    /// Sends a request along its route, and its response back to the asker.
     pub(super) async fn dispatch(self: Arc<Self>, asker: Asker, message: ParsedLine, route: Route) {
         match route {
             Route::Own(own) => self.answer_own(asker, message, own).await,
@@ -99,7 +99,7 @@ impl Gateway {
         }
     }
 
-    /// Sends whoever asked an answer of the gateway's own.
+    /// Sends the asker a response of the gateway itself.
     pub(super) fn answer(&self, asker: &Asker, id: &[u8], outcome: Result<Vec<u8>, RpcError>) {
         let message = match &outcome {
             Ok(result) => response(id, result),
@@ -119,12 +119,13 @@ impl Gateway {
         let upstream = Arc::clone(&self.upstreams[way.upstream]);
         if is_ambiguous(&message.bytes, head) {
             let message =
-                "this request has a member twice, so it is not forwarded; send each member once".to_owned();
-            return self.answer(&asker, &id, Err(RpcError { code: INVALID_REQUEST, message }));
+                "this request has a duplicate member, so it is not forwarded; send each member once"
+                    .to_owned();
+            return self.answer(&asker, &id, Err(RpcError { code: INVALID_REQUEST_CODE, message }));
         }
-        // The front checks one message; here every message of a batch comes by.
+        // The front checks only the first message of a batch; every message passes here.
         if !may_use(&asker.principal, &upstream, way.name.as_deref()) {
-            let message = "this caller may not use that; the lists show what it may".to_owned();
+            let message = "this caller may not use this; the lists show what it may use".to_owned();
             return self.answer(&asker, &id, Err(RpcError { code: -32000, message }));
         }
         let request = Request {
@@ -144,7 +145,7 @@ impl Gateway {
         let connection = match self.connect(&upstream, &asker).await {
             Ok(connection) => connection,
             Err(problem) => {
-                // A server whose processes are all in use can be reached.
+                // If all its processes are in use, the server is not unreachable.
                 let is_full = matches!(problem, Problem::Full { .. });
                 admitted.end(if is_full { End::Abandoned } else { End::Unreachable });
                 return self.explain(&asker, &upstream, &id, &method, &problem);
@@ -169,7 +170,7 @@ impl Gateway {
                 connection.touch();
                 return admitted.end(match code {
                     None => End::Answered,
-                    Some(TIMEOUT) => End::Unreachable,
+                    Some(TIMEOUT_CODE) => End::Unreachable,
                     Some(code) => End::Failed(code),
                 });
             }
@@ -177,8 +178,8 @@ impl Gateway {
         waiting.server = None;
     }
 
-    /// Notes that the client subscribes to a resource, or does so no longer. Returns whether the server need not know,
-    /// because another client of the connection stays subscribed.
+    /// Records that the client subscribes to a resource or unsubscribes. Returns whether the gateway answers this itself, because
+    /// another client of the same connection stays subscribed.
     fn note_subscription(
         &self,
         asker: &Asker,
@@ -200,7 +201,7 @@ impl Gateway {
         !on && is_shared && others()
     }
 
-    /// Says what is wrong with a server: to a model in a result, which it reads, else in an error.
+    /// Reports what is wrong with a server: in a result for a tool call, because models read results, otherwise in an error.
     fn explain(&self, asker: &Asker, upstream: &Upstream, id: &[u8], method: &str, problem: &Problem) {
         let text = problem.explain(&upstream.settings.name);
         let outcome = match method {
@@ -216,7 +217,7 @@ impl Gateway {
         self.answer(asker, id, outcome);
     }
 
-    /// Returns a connection to a server for whoever asks.
+    /// Returns the connection to a server that the asker uses.
     pub(super) async fn connect(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -231,7 +232,7 @@ impl Gateway {
         let connected = self.connect_in(era, upstream, asker).await;
         let is_unknown = era == Era::Modern && supported.modern.is_none();
         match connected {
-            // Most servers that do not know `server/discover` say so; some end, or stay silent.
+            // Most servers that do not support `server/discover` say so; some exit or do not answer.
             Err(problem) if is_unknown && !matches!(problem, Problem::Full { .. }) => {
                 let connected = self.connect_in(Era::Legacy, upstream, asker).await;
                 if connected.is_ok() {
@@ -259,7 +260,7 @@ impl Gateway {
             None => Whose::Caller(asker.principal.name().to_owned()),
         };
         let session = asker.session.as_ref();
-        // Only a client with a session can be asked something.
+        // Only a client with a session can answer requests of a server.
         let client = asker.introduction();
         upstream.connection(whose, era, &client, self.taking_unrouted(upstream, session)).await
     }

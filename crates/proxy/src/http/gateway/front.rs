@@ -1,11 +1,10 @@
-//! The HTTP side of the gateway: who sends a request, to which session it belongs, and what is answered at once.
+//! The HTTP side of the gateway: authenticates a request, finds its session, and answers what needs no server.
 
 use std::sync::Arc;
 
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
-use tidegate_gate::{RpcError, error_response};
 use tidegate_gateway::caller::{Challenge, Principal, Use};
 use tokio::sync::watch;
 
@@ -16,11 +15,11 @@ use crate::http::body::{Body, full};
 use crate::http::exchange::{self, Refusal, answer, failure, refuse};
 use crate::http::http_to_stdio::{Answer, accepts, deliver_local_answers, is_initialize, parse_message};
 use crate::http::legacy;
-use crate::http::modern::{self, SESSION_HEADER, is_modern};
+use crate::http::modern::{SESSION_HEADER, is_modern};
 use crate::http::respond;
-use crate::http::shared_server::{deliver, deliveries, response as delivery_of};
-use crate::link::{Link, OwnWork, Resolution, ResolveJob};
-use crate::message::{MessageHead, MessageKind, ParsedLine};
+use crate::http::shared_server::deliveries;
+use crate::link::{Link, OwnWork};
+use crate::message::{MessageKind, ParsedLine};
 
 /// The maximum number of messages of a batch.
 const MAX_BATCH_MESSAGES: usize = 100;
@@ -72,7 +71,7 @@ impl Gateway {
         }
     }
 
-    /// Returns the conversation of a client that follows a link.
+    /// Returns the link of a client that downloads a saved file.
     pub(in crate::http) async fn follower(&self, headers: &HeaderMap, base: &str) -> Option<Arc<Link>> {
         let resource = format!("{base}/mcp");
         let principal = self.authenticate.authenticate(headers, &resource).await.ok()?;
@@ -119,9 +118,9 @@ impl Gateway {
         Ok(respond::modern(move || task.abort(), receiver, self.ticks()).await)
     }
 
-    /// Sends a message to where it goes, as a task of its own.
+    /// Sends a message along its route, as a task of its own.
     fn send(self: &Arc<Self>, asker: Asker, message: ParsedLine) -> tokio::task::AbortHandle {
-        // Arguments may have changed since, so the places of its parts as well.
+        // Computed again: resolved references may have changed the arguments, and with them the byte ranges.
         let route = self.route_of(&asker.exchange, &message);
         let gateway = Arc::clone(self);
         tokio::spawn(async move {
@@ -132,7 +131,7 @@ impl Gateway {
         .abort_handle()
     }
 
-    /// Returns the exchange with the deadline of the server that the request goes to.
+    /// Returns the link with the deadline of the server that the request goes to.
     fn timed(&self, link: Link, route: Option<&Route>) -> Link {
         match route {
             Some(Route::Server(way)) => link.with_timeout(self.upstreams[way.upstream].settings.timeout),
@@ -159,7 +158,7 @@ impl Gateway {
             None => failure(
                 StatusCode::FORBIDDEN,
                 -32000,
-                "this caller may not use that; the lists show what it may",
+                "this caller may not use this; the lists show what it may use",
             ),
         }))
     }
@@ -220,7 +219,7 @@ impl Gateway {
         Ok(respond::legacy(session, stream, open, receiver, is_batch, takes_empty_events).await)
     }
 
-    /// Sends the messages of a body to where they go; returns how many of them are requests.
+    /// Sends each message of a body along its route; returns how many of them are requests.
     fn send_all(self: &Arc<Self>, asker: &Asker, line: ParsedLine) -> usize {
         let Some(session) = &asker.session else { return 0 };
         let mut requests = 0;

@@ -1,6 +1,7 @@
-//! Keeps the lists of one server up to date: read at the start, when the server says that they changed, and now and then.
+//! Keeps the lists of one server up to date: reads them at the start, when the server says that they changed, and every five
+//! minutes.
 //!
-//! While a server cannot be reached its last lists stay, and it is tried again, with longer and longer pauses.
+//! While a server is unreachable, its last lists stay, and it is tried again with growing pauses.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -14,11 +15,11 @@ use super::upstream::{Problem, Upstream, Whose};
 
 /// The pause after the first failure; each further one takes twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause.
+/// The maximum pause.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// After this time the lists are read again without being asked to: not every server says when they change.
+/// The lists are read again after this time, because not every server says when they change.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(300);
-/// How long further changes are waited for, so that many at once are passed on as one.
+/// How long to wait after a change, so that several changes in a row are read and announced once.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 
 /// Reads the lists of a server again and again, until the gateway is gone.
@@ -85,7 +86,7 @@ impl Gateway {
         }
     }
 
-    /// Notes whether the lists of a server could be read. Once that is known of all, nobody waits for them.
+    /// Records whether the lists of a server could be read. Once every server was tried, no request waits for lists any more.
     fn note_listed(&self, upstream: &Upstream, problem: Option<Problem>) {
         *upstream.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
         upstream.was_tried.store(true, Ordering::Release);
@@ -95,7 +96,7 @@ impl Gateway {
         }
     }
 
-    /// Waits until the lists of every server were read once, or could not be, or take too long.
+    /// Waits until reading the lists of every server was tried once, but not longer than `patience`.
     pub(super) async fn wait_until_listed(&self, patience: Duration) {
         let mut is_listed = self.is_listed.subscribe();
         if !*is_listed.borrow() {

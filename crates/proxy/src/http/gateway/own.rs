@@ -1,7 +1,7 @@
-//! What the gateway answers itself: its capabilities, the merged lists, and changes of them.
+//! The requests that the gateway answers itself: its capabilities, the merged lists, and subscriptions to their changes.
 //!
-//! An answer goes through the link of its client like one of a server: the gate adds its tool to the first page of the
-//! tools and announces resources.
+//! Such an answer goes through the link of its client, as the response of a server does. There the gate adds `result_query`
+//! to the first page of tools and declares resources.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use crate::http::legacy::LEGACY_VERSIONS;
 use crate::http::shared_server::{Delivery, deliver};
 use crate::message::ParsedLine;
 
-/// How long the first requests wait for servers that have not listed anything yet.
+/// How long the first requests wait for servers whose lists were not read yet.
 const LIST_PATIENCE: Duration = Duration::from_secs(10);
-/// The key of the id of a subscription in the notifications that belong to it.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+/// The key of `_meta` that names the subscription to which a notification belongs.
+const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Returns the notification that a list has changed.
 pub(super) fn change_method(kind: ListKind) -> &'static str {
@@ -65,7 +65,7 @@ impl Gateway {
                 Ok(b"{}".to_vec())
             }
             OwnMethod::List(kind) => self.listed(&asker, kind, &params).await,
-            // In a session, changes of lists come on its stream.
+            // In a session, list changes are sent on its stream.
             OwnMethod::Listen if asker.session.is_some() => {
                 let message = "method not found: subscriptions/listen".to_owned();
                 Err(RpcError { code: -32601, message })
@@ -110,13 +110,13 @@ impl Gateway {
         Ok(written(kind, &page, asker.session.is_none()))
     }
 
-    /// Sends a client the changes of lists that it asked for, until it is gone.
+    /// Sends a client notifications about the list changes it subscribed to, until it disconnects.
     async fn listen(&self, asker: Asker, id: &[u8], params: &Value) {
         let (mut changes, mut is_ending) = (self.changes.subscribe(), self.is_ending.subscribe());
         let wanted = &params["notifications"];
         let mut meta = Map::new();
         let id: Value = serde_json::from_slice(id).unwrap_or_default();
-        meta.insert(SUBSCRIPTION.into(), id);
+        meta.insert(SUBSCRIPTION_ID_KEY.into(), id);
         let agreed: Map<String, Value> = ListKind::ALL
             .iter()
             .map(|kind| subscription_key(*kind))
@@ -149,14 +149,15 @@ impl Gateway {
     }
 }
 
-/// Adds what results of lists have since 2026-07-28. Lists depend on the caller, and may change at any time.
+/// Adds the members that list results have since 2026-07-28. Lists depend on the caller and may change at any time, so they must
+/// not be cached.
 fn put_cache_hints(result: &mut Map<String, Value>) {
     result.insert("resultType".into(), "complete".into());
     result.insert("ttlMs".into(), 0.into());
     result.insert("cacheScope".into(), "private".into());
 }
 
-/// Writes a page; its entries stay as their servers wrote them.
+/// Serializes a page; its entries stay as their servers wrote them.
 fn written(kind: ListKind, page: &ListPage<'_, &ListedEntry>, is_modern: bool) -> Vec<u8> {
     let mut out = format!("{{\"{}\":[", kind.member()).into_bytes();
     for (number, entry) in page.entries.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! What all servers offer, as last seen: the merged lists, and where a listed name leads.
+//! What all servers offer, as last read: the merged lists, and the server behind each listed name.
 //!
-//! A snapshot is replaced as a whole when the lists of one server change, so a request sees one state. A server that is
-//! down keeps the lists that it had: names do not vanish, and a call to one of them says what is wrong.
+//! When the lists of one server change, a new snapshot replaces the old one as a whole, so a request sees consistent lists. A
+//! server that is down keeps its last lists: its names do not vanish, and a call to one of them reports what is wrong.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,34 +13,35 @@ use tidegate_gateway::catalog::{Announcement, Catalog, ListKind};
 use tidegate_gateway::lists::{ListedEntry, Offer, merge};
 use tidegate_gateway::names::{SEPARATOR, listed_name};
 
-/// A server, as far as its name and rules.
+/// The name and rules of a server.
 pub(super) struct ListedServer {
     pub(super) name: Arc<str>,
     pub(super) keeps_names: bool,
     pub(super) policies: Arc<Policies>,
 }
 
-/// What one server offers.
+/// What one server offers, as last read.
 #[derive(Clone, Default)]
-struct Seen {
+struct ServerLists {
     announcement: Announcement,
     catalog: Arc<Catalog>,
+    /// Whether the lists were ever read.
     is_known: bool,
 }
 
-/// Where a listed name leads.
+/// The server and the original name behind a listed name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// The index of the server.
     pub(super) upstream: usize,
-    /// The name or address that the server gave it.
+    /// The name or URI that the server gave it.
     pub(super) key: String,
 }
 
-/// The state of all lists at one time.
+/// All lists at one time.
 #[derive(Default)]
 pub(super) struct Snapshot {
-    seen: Vec<Seen>,
+    seen: Vec<ServerLists>,
     lists: [Vec<ListedEntry>; 4],
     tools: HashMap<String, Place>,
     prompts: HashMap<String, Place>,
@@ -54,8 +55,8 @@ impl Snapshot {
         &self.lists[kind as usize]
     }
 
-    /// Returns where a tool or prompt is. A name that is not listed leads to the server that it begins with: servers may have
-    /// tools that they do not list, and the lists of one that is down may not be known.
+    /// Returns the server behind a tool or prompt. A name that is not listed goes to the server whose name it begins with: servers
+    /// may have tools that they do not list, and the lists of a server that is down may be unknown.
     pub(super) fn place(&self, kind: ListKind, listed: &str) -> Option<Place> {
         let known = match kind {
             ListKind::Tools => self.tools.get(listed),
@@ -76,10 +77,10 @@ impl Snapshot {
         })
     }
 
-    /// Returns the server that an address of a resource or a template belongs to: the first that lists it, else the one
-    /// whose template spells out most of it, else the only one that has resources.
+    /// Returns the server of a resource URI or a template: the first that lists it, otherwise the one whose template spells out
+    /// most of it, otherwise the only server with resources.
     pub(super) fn resource(&self, uri: &str) -> Option<usize> {
-        let lists = |seen: &Seen| {
+        let lists = |seen: &ServerLists| {
             seen.catalog.has(ListKind::Resources, uri) || seen.catalog.has(ListKind::Templates, uri)
         };
         let listed = self.seen.iter().position(lists);
@@ -92,7 +93,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether a server says that it has a list.
+    /// Returns whether a server declares the capability of a list.
     pub(super) fn has(&self, upstream: usize, kind: ListKind) -> bool {
         self.seen[upstream].announcement.has(kind)
     }
@@ -102,7 +103,7 @@ impl Snapshot {
         self.seen.iter().all(|seen| seen.is_known)
     }
 
-    /// Returns the capabilities of all servers together. As long as one is not known, it may have any list.
+    /// Returns the union of the capabilities of all servers. While the lists of one are unknown, every kind of list is declared.
     pub(super) fn capabilities(&self) -> Value {
         let mut all = json!({});
         for seen in &self.seen {
@@ -131,7 +132,8 @@ impl Snapshot {
     }
 }
 
-/// Adds the members of one capability object to another; of two values that are no objects, `true` wins.
+/// Adds the members of one capability object to another. Of two values that are not objects, the first stays unless it is
+/// null or `false`.
 fn unite(all: &mut Value, more: &Value) {
     match (&mut *all, more) {
         (Value::Object(all), Value::Object(more)) => {
@@ -153,12 +155,12 @@ pub(super) struct Registry {
 impl Registry {
     pub(super) fn new(servers: Vec<ListedServer>) -> Self {
         let names = servers.iter().map(|server| (Arc::clone(&server.name), server.keeps_names)).collect();
-        let seen = vec![Seen::default(); servers.len()];
+        let seen = vec![ServerLists::default(); servers.len()];
         let snapshot = Snapshot { seen, names, ..Snapshot::default() };
         Self { servers, current: RwLock::new(Arc::new(snapshot)) }
     }
 
-    /// Returns the state of now.
+    /// Returns the current lists.
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -167,7 +169,7 @@ impl Registry {
     pub(super) fn set(&self, upstream: usize, announcement: Announcement, catalog: Catalog) -> Vec<ListKind> {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let mut seen = current.seen.clone();
-        seen[upstream] = Seen { announcement, catalog: Arc::new(catalog), is_known: true };
+        seen[upstream] = ServerLists { announcement, catalog: Arc::new(catalog), is_known: true };
         let new = self.merged(seen, Arc::clone(&current.names));
         let changed = ListKind::ALL.into_iter().filter(|kind| new.list(*kind) != current.list(*kind));
         let changed = changed.collect();
@@ -175,8 +177,8 @@ impl Registry {
         changed
     }
 
-    fn merged(&self, seen: Vec<Seen>, names: Arc<[(Arc<str>, bool)]>) -> Snapshot {
-        let offer = |(server, seen): (&ListedServer, &Seen)| Offer {
+    fn merged(&self, seen: Vec<ServerLists>, names: Arc<[(Arc<str>, bool)]>) -> Snapshot {
+        let offer = |(server, seen): (&ListedServer, &ServerLists)| Offer {
             server: Arc::clone(&server.name),
             keeps_names: server.keeps_names,
             catalog: Arc::clone(&seen.catalog),
@@ -213,7 +215,7 @@ impl Servers for Registry {
     }
 }
 
-/// Returns the result of a request for the capabilities, without what only one era has.
+/// Returns the members that the results of `initialize` and `server/discover` have in common.
 pub(super) fn announcement(snapshot: &Snapshot, servers: &[ListedServer]) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("capabilities".into(), snapshot.capabilities());
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_to_their_server_and_stay_when_another_joins() {
+    fn a_listed_name_keeps_its_server_when_another_server_joins() {
         let registry = registry(&["a", "b"]);
         let tools = || announcement_of(json!({"tools": {}}));
         assert_eq!(registry.set(1, tools(), catalog(&["x"], &[], &[])), [ListKind::Tools]);
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_lead_to_who_lists_them_or_to_the_best_template() {
+    fn a_uri_belongs_to_the_server_that_lists_it_or_has_the_best_template() {
         let registry = registry(&["a", "b", "c"]);
         let has = || announcement_of(json!({"resources": {"subscribe": true}}));
         registry.set(0, has(), catalog(&[], &["x://1"], &["x://{any}"]));

@@ -1,4 +1,4 @@
-//! Where a request goes: to the gateway itself, or to one server, with the name that this server knows.
+//! Decides where a request goes: to the gateway itself, or to one server, under the name that this server knows.
 
 use tidegate_gate::RpcError;
 use tidegate_gate::raw::{self, ByteRange, Edits};
@@ -14,7 +14,7 @@ pub(super) enum Route {
     Own(OwnMethod),
     /// A server answers it.
     Server(ServerRoute),
-    /// Nobody can.
+    /// Nobody can answer it: it names something unknown.
     Nowhere(RpcError),
 }
 
@@ -29,19 +29,19 @@ pub(super) enum OwnMethod {
     Listen,
 }
 
-/// The way to a server.
+/// A route to a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServerRoute {
     /// The index of the server.
     pub(super) upstream: usize,
     /// The name that the server gave the tool or prompt, if the request names one.
     pub(super) name: Option<String>,
-    /// Where the listed name stands in the request.
+    /// The bytes of the listed name in the request.
     range: Option<ByteRange>,
 }
 
 impl ServerRoute {
-    /// Returns the request with the name that the server knows.
+    /// Replaces the listed name in the request by the one that the server knows.
     pub(super) fn renamed(&self, message: ParsedLine) -> ParsedLine {
         let (Some(name), Some(range)) = (&self.name, &self.range) else { return message };
         let mut edits = Edits::new();
@@ -54,8 +54,8 @@ fn invalid(message: String) -> Route {
     Route::Nowhere(RpcError { code: -32602, message })
 }
 
-/// Returns where a request goes; `task_tool` returns the tool whose call became a task of this caller. Where callers are told
-/// apart, other tasks are unknown, also to a single server: it may not know whose they are.
+/// Returns where a request goes. `task_tool` returns the tool whose call became a task of this caller. If callers are
+/// authenticated (`is_open` is false), other tasks are unknown even with a single server, which may not tell callers apart.
 pub(super) fn route(
     snapshot: &Snapshot,
     servers: usize,
@@ -104,7 +104,7 @@ pub(super) fn route(
             let id = at(&["taskId"]).as_ref().and_then(&text).unwrap_or_default();
             let place = task_tool(&id).and_then(|tool| snapshot.place(ListKind::Tools, &tool));
             match place {
-                // What the caller may do with a task is what it may do with its tool.
+                // The caller may use a task if it may use the task's tool.
                 Some(Place { upstream, key }) => {
                     Route::Server(ServerRoute { upstream, name: Some(key), range: None })
                 }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_go_to_the_server_of_what_they_name() {
+    fn a_request_goes_to_the_server_of_the_name_in_it() {
         let hashed = tidegate_gateway::names::listed_name("a", "x.y");
         for (method, params, expected) in [
             ("tools/call", json!({"name": hashed}), Ok((0, json!({"name": "x.y"})))),

@@ -1,36 +1,36 @@
-//! The gateway that serves now. A reload puts another one in its place, built from the new configuration.
+//! The gateway that currently serves. A reload replaces it by one that is built from the new configuration.
 //!
-//! Calls that are on their way end on the gateway that began them. To the new one, sessions are those of another replica:
-//! their tokens are all it needs.
+//! Calls in flight finish on the gateway that began them. The new gateway restores sessions from their tokens, as it does those
+//! of another replica.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Gateway;
 
-/// A new configuration has neither keys nor issuers, although the one that serves has.
+/// The new configuration has neither keys nor issuers, but the current one has.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration no longer says who may call the gateway")]
 pub struct Unprotected;
 
-/// The gateway that serves now.
+/// The gateway that currently serves.
 pub struct RunningGateway(RwLock<Arc<Gateway>>);
 
 impl RunningGateway {
-    /// Returns a gateway that begins to serve once it is started.
+    /// Holds a gateway, which serves once it is started.
     pub fn new(gateway: Gateway) -> Self {
         Self(RwLock::new(Arc::new(gateway)))
     }
 
-    /// Returns the gateway that serves now.
+    /// Returns the gateway that currently serves.
     pub(in crate::http) fn current(&self) -> Arc<Gateway> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts another gateway in the place of the one that serves. Call it within the runtime that serves.
+    /// Replaces the gateway that serves. Must be called within the runtime that serves.
     ///
     /// # Errors
     ///
-    /// Anybody may call the new one, but not the one that serves: other machines may reach its address.
+    /// Anybody may call the new gateway, but not the current one, which other machines may reach.
     pub fn replace(&self, gateway: Gateway) -> Result<(), Unprotected> {
         if self.current().is_protected() && !gateway.is_protected() {
             return Err(Unprotected);
@@ -41,12 +41,12 @@ impl RunningGateway {
             let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, new)
         };
-        // Clients that listen connect again, to the new one.
+        // Clients that listen reconnect, and reach the new gateway.
         old.hang_up();
         Ok(())
     }
 
-    /// Writes what is left for the ledger, when nothing is served any more.
+    /// Writes the remaining entries of the ledger. Call it after serving has ended.
     pub fn finish(&self) {
         self.current().finish_background();
     }

@@ -1,4 +1,4 @@
-//! What a gateway is made of: its servers, and who may use them.
+//! The settings of a gateway: its servers, and who may use them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,15 +22,15 @@ pub struct UpstreamSettings {
     pub sharing: Sharing,
     /// Whether its tools and prompts keep their own names, because it is the only server.
     pub keeps_names: bool,
-    /// How long it may be silent before a request is answered in its place.
+    /// How long it may be silent before a request is answered with an error.
     pub timeout: Duration,
-    /// How long it may take to start and to say what it can do.
+    /// How long it may take to start and to answer `initialize`.
     pub start_timeout: Duration,
     /// How long a connection of one caller may be idle.
     pub idle_time: Duration,
-    /// How many processes it may have at once.
+    /// The maximum number of its processes at once.
     pub max_processes: usize,
-    /// How long a caller waits for a process if it has as many as it may have.
+    /// How long a caller waits while `max_processes` are running.
     pub queue_time: Duration,
     /// The rules for its tools.
     pub policies: Arc<Policies>,
@@ -52,7 +52,7 @@ pub enum UpstreamTarget {
 /// Whose requests share a connection to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Those of all callers where the server keeps no sessions, else those of one caller.
+    /// Those of all callers if the server keeps no sessions, otherwise those of one caller.
     Auto,
     /// Those of all callers.
     Shared,
@@ -60,7 +60,7 @@ pub enum Sharing {
     Caller,
 }
 
-/// A gateway that does not serve yet.
+/// Everything that a gateway is made of.
 pub struct GatewaySettings {
     /// The servers, in the order in which they are listed.
     pub upstreams: Vec<UpstreamSettings>,
@@ -70,12 +70,12 @@ pub struct GatewaySettings {
     pub authenticate: Arc<dyn Authenticate>,
     /// Limits and counts requests.
     pub govern: Arc<dyn Govern>,
-    /// tidegate itself, which starts the guard of a process.
+    /// The `tidegate` program, which runs as the guard of each server process.
     pub program: PathBuf,
-    /// Takes a line of the log.
+    /// Writes a line to the log.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// The variables of tidegate's environment that every server gets. The others may hold secrets of the gateway.
+/// The environment variables that every server process inherits. Others may hold secrets of the gateway.
 pub(super) const INHERITED_VARIABLES: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM"];

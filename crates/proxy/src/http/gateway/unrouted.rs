@@ -1,7 +1,7 @@
-//! Messages of a server that belong to no request: its own requests, changes of its lists, and notices.
+//! Messages of a server that belong to no client request: the server's own requests, list changes and other notifications.
 //!
-//! On a connection of one session they go to its client, with ids that no other server uses. On one that several clients
-//! share nobody can be asked anything: the server is told so.
+//! On the connection of one session they go to its client, with ids that no other server uses. On a connection that several
+//! clients share, no client can be asked, so the server's requests get an error.
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +21,7 @@ use crate::link::{ServerMessage, tiers};
 use crate::message::{MessageKind, ParsedLine};
 
 impl Gateway {
-    /// Returns what takes such messages of a new connection, which is that of a session or of several clients.
+    /// Returns a function that handles such messages of a new connection: of one session, or without it of several clients.
     pub(super) fn taking_unrouted(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -130,12 +130,12 @@ impl Gateway {
             && !session.put_unrouted(message)
             && is_request
         {
-            // Many clients never listen, so calls must not wait for the answer.
+            // Many clients never open a stream, so a call must not wait for the answer to this request.
             session.link.note_undelivered(&id);
         }
     }
 
-    /// Sends the notice that a resource has changed to the sessions that subscribed to it.
+    /// Sends the notification that a resource has changed to the sessions that subscribed to it.
     fn pass_update(&self, upstream: &Arc<Upstream>, message: &ParsedLine) {
         let params = message.first().and_then(|head| head.params.as_ref());
         let uri = params.and_then(|params| raw::member(&message.bytes, params, "uri"));
@@ -154,7 +154,7 @@ impl Gateway {
         connection.server.send(&link, Some(ParsedLine::parse(answer)), &deliveries().0);
     }
 
-    /// Takes the answer of a client to the request of a server.
+    /// Sends the answer of a client to the server that asked.
     pub(super) fn take_client_answer(&self, session: &Arc<ClientSession>, message: ParsedLine) {
         let Some(head) = message.first() else { return };
         let Some((connection, id)) = session.server.answered(head.id_bytes()) else { return };
@@ -163,8 +163,8 @@ impl Gateway {
         connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
     }
 
-    /// Takes a notification of a client: a cancellation, progress for the request of a server, or news for every server
-    /// that has a connection of this session's own.
+    /// Handles a notification of a client: a cancellation, progress of a server's request, or anything else, which goes to every
+    /// server with a connection for this session alone.
     pub(super) fn take_client_notification(&self, session: &Arc<ClientSession>, message: ParsedLine) {
         let Some(head) = message.first() else { return };
         let member = |key| {
@@ -184,9 +184,9 @@ impl Gateway {
                 edits.replace(range, known);
                 connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
             }
-            // Each server was told already that its client is ready.
+            // The gateway sent this to each server when it connected.
             "notifications/initialized" => {}
-            // A server that runs a call without an id would run it for a caller that may not use it.
+            // Only notifications with unique members pass: a server might run a request without an id, which was not checked.
             method
                 if !method.starts_with("notifications/") || tiers::repeats(&message.bytes, &head.whole) => {}
             _ => {
@@ -199,7 +199,7 @@ impl Gateway {
         }
     }
 
-    /// Tells the servers with a connection of a session's own which log messages its client wants.
+    /// Tells the servers with a connection for this session alone which log messages its client wants.
     pub(super) fn set_level(&self, session: &Arc<ClientSession>, params: &Value) {
         session.server.set_level(params);
         let whose = Whose::Session(session.server.id.clone());
@@ -211,7 +211,7 @@ impl Gateway {
     }
 }
 
-/// Tells a server which log messages its client wants, if it has any.
+/// Tells a server which log messages its client wants, if the server supports logging.
 pub(super) fn tell_level(upstream: &Arc<Upstream>, connection: &Arc<Connection>, params: Value) {
     if connection.announcement.capabilities.get("logging").is_none() {
         return;
@@ -219,7 +219,7 @@ pub(super) fn tell_level(upstream: &Arc<Upstream>, connection: &Arc<Connection>,
     let (upstream, connection) = (Arc::clone(upstream), Arc::clone(connection));
     tokio::spawn(async move {
         let patience = upstream.settings.start_timeout;
-        // A server that refuses it logs what it logs.
+        // If the server refuses, its own level stays.
         let _ = ask(&connection.server, &upstream.link, "logging/setLevel", params, patience).await;
     });
 }

@@ -1,4 +1,4 @@
-//! One server behind the gateway: its connections, by whose they are, and what is wrong with it.
+//! One server behind the gateway: its connections, each for whom it serves, and why it cannot be used at the moment.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::http::remote::Remote;
 use crate::http::shared_server::Log;
 use crate::link::{Link, ServerMessage};
 
-/// How long a failed connection is not tried again.
+/// How long a failure to connect is remembered; until then nobody tries again.
 const FAILURE_MEMORY: Duration = Duration::from_secs(1);
 
 /// Why a server cannot be used.
@@ -41,9 +41,9 @@ impl Problem {
         let advice = match self {
             Self::Full { .. } => "try again in a moment",
             Self::Refused { message, .. } if says_unauthorized(message) => {
-                "the gateway's own credential for it is missing or no longer valid; whoever runs the gateway must renew it"
+                "the gateway's own credential for it is missing or no longer valid; the administrator of the gateway must renew it"
             }
-            _ => "try again later, or tell whoever runs the gateway",
+            _ => "try again later, or tell the administrator of the gateway",
         };
         format!("the server {server:?} cannot be used now: {self}; nothing was run; {advice}")
     }
@@ -53,20 +53,20 @@ fn says_unauthorized(message: &str) -> bool {
     ["status 401", "status 403"].iter().any(|status| message.contains(status))
 }
 
-/// Whose a connection is.
+/// Whom a connection serves.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Whose {
-    /// That of all callers.
+    /// All callers.
     Everybody(Era),
-    /// The gateway's own, to read lists.
+    /// The gateway itself, which reads lists.
     Gateway,
-    /// That of a session of the era with sessions.
+    /// One session, in the era with sessions.
     Session(String),
-    /// That of a caller without a session.
+    /// One caller without a session.
     Caller(String),
 }
 
-/// The place of a connection, also while there is none.
+/// Holds a connection, or the reason why there is none.
 #[derive(Default)]
 struct Slot {
     connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
@@ -89,14 +89,14 @@ pub(super) struct Upstream {
     pub(super) settings: UpstreamSettings,
     pub(super) remote: Option<Arc<Remote>>,
     pub(super) program: PathBuf,
-    /// Makes conversations that change nothing.
+    /// Makes links that change nothing in messages.
     pub(super) link: Link,
     pub(super) log: Log,
     /// Notified when its lists may have changed.
     pub(super) lists_changed: Notify,
-    /// Why its lists could not be read lately.
+    /// Why its lists could not be read the last time.
     pub(super) problem: Mutex<Option<Problem>>,
-    /// Whether its lists were read at least once, or could not be.
+    /// Whether reading its lists was tried at least once.
     pub(super) was_tried: AtomicBool,
     supported: Mutex<Supported>,
     slots: Mutex<HashMap<Whose, Arc<Slot>>>,
@@ -141,7 +141,7 @@ impl Upstream {
         learn(&mut self.supported.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Returns whether all callers share connections of an era; `None` if the server has to be asked first.
+    /// Returns whether all callers share the connections of an era.
     pub(super) fn is_shared(&self, era: Era) -> bool {
         match self.settings.sharing {
             Sharing::Shared => true,
@@ -159,7 +159,7 @@ impl Upstream {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a connection of an era, and begins it if necessary. `routed` takes the messages that belong to no request.
+    /// Returns a connection of an era, and opens it if necessary. `routed` handles the messages that belong to no request.
     pub(super) async fn connection(
         &self,
         whose: Whose,
@@ -198,14 +198,14 @@ impl Upstream {
         Ok(opened)
     }
 
-    /// Returns a connection that was begun already.
+    /// Returns a connection that is already open.
     pub(super) fn begun(&self, whose: &Whose) -> Option<Arc<Connection>> {
         let slot = self.slots().get(whose).cloned()?;
         let place = slot.connection.try_lock().ok()?;
         place.as_ref().filter(|open| !open.has_ended()).cloned()
     }
 
-    /// Notes that the server does not have an era.
+    /// Records that the server does not support an era.
     pub(super) fn lacks(&self, era: Era) {
         self.learn(|supported| match era {
             Era::Legacy => supported.legacy = Some(false),
@@ -213,7 +213,7 @@ impl Upstream {
         });
     }
 
-    /// Returns a place for a process, once there is one.
+    /// Waits for a permit to run one more process; `None` if the server is reached over HTTP.
     async fn place(&self) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         if self.remote.is_some() {
             return Ok(None);
@@ -240,12 +240,12 @@ impl Upstream {
             if is_over {
                 *place = None;
             }
-            // A slot that somebody is about to use must stay.
+            // A slot that another task holds, and is about to fill, must stay.
             !is_over || Arc::strong_count(slot) > 1
         });
     }
 
-    /// Ends the connection of a session that is over.
+    /// Removes a connection, for example that of an ended session.
     pub(super) fn forget(&self, whose: &Whose) {
         self.slots().remove(whose);
     }

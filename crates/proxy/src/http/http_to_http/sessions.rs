@@ -1,4 +1,4 @@
-//! The sessions of an HTTP server, each with what is known of its conversation.
+//! The sessions of an HTTP server, each with its conversation.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::link::Link;
 
-/// The maximum number of sessions remembered. One that is forgotten begins again with its next request: tidegate knows
-/// nothing about its client then, nor of requests whose stream broke off before.
+/// The maximum number of sessions remembered. A session that was forgotten is treated as new at its next request: tidegate no
+/// longer knows its client, nor the requests whose streams broke before.
 const MAX_SESSIONS: usize = 10_000;
 
 /// The conversations by the id of their session, and when each was last used.
@@ -29,8 +29,8 @@ impl Sessions {
         Some(Arc::clone(link))
     }
 
-    /// Remembers the conversation of a session that is not known yet; the one that was not used for longest is forgotten if
-    /// there are too many.
+    /// Remembers the conversation of a session that is not known yet; if there are too many, forgets the least recently used
+    /// session.
     pub(super) fn add(&self, id: &str, link: &Arc<Link>) {
         let mut known = self.known();
         if known.contains_key(id) {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_session_that_was_not_used_for_longest_is_forgotten() {
+    fn only_the_least_recently_used_session_is_forgotten() {
         let (sessions, link) = (Sessions::default(), Arc::new(crate::tests::link(None)));
         for id in 0..MAX_SESSIONS {
             sessions.add(&id.to_string(), &link);

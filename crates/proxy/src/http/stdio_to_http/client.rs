@@ -36,7 +36,7 @@ const CLIENT_GONE: End = End {
     drain_time: Duration::from_secs(10),
     write_time: Duration::from_secs(60),
 };
-/// Whoever sends a signal waits about ten seconds.
+/// A supervisor that sends a signal usually waits about ten seconds.
 const SIGNALLED: End = End {
     reason: "tidegate was told to end",
     drain_time: Duration::from_secs(if cfg!(test) { 1 } else { 5 }),

@@ -151,6 +151,31 @@ pub(crate) fn ask(question: &str) -> bool {
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
+/// Asks for a secret on stderr, and does not show what is typed.
+#[cfg(all(unix, feature = "gateway"))]
+pub(crate) fn ask_secret(question: &str) -> io::Result<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+    let stdin = io::stdin();
+    let shown = tcgetattr(&stdin)?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    write!(io::stderr(), "{question}")?;
+    tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    let mut line = String::new();
+    let read = stdin.read_line(&mut line);
+    tcsetattr(&stdin, OptionalActions::Now, &shown)?;
+    // The end of the line was not shown either.
+    writeln!(io::stderr())?;
+    read.map(|_| line)
+}
+
+/// Other systems show what is typed.
+#[cfg(all(not(unix), feature = "gateway"))]
+pub(crate) fn ask_secret(_: &str) -> io::Result<String> {
+    Err(io::Error::other("what is typed here would be shown; pipe it in, as in: type token | tidegate ..."))
+}
+
 /// Prints an error and returns its exit code.
 pub(crate) fn fail(error: &CommandError) -> ExitCode {
     note(&format!("tidegate: {error}"));

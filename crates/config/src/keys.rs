@@ -115,7 +115,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 102] = [
+pub const KEYS: [Key; 107] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -372,6 +372,21 @@ pub const KEYS: [Key; 102] = [
     upstream("bearer_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/run/secrets/token\"")
         .doc("File with the bearer token to send to the server."),
+    upstream("credentials", ValueKind::Choice(&CREDENTIALS), DefaultValue::Described("service where a key names one, else none"))
+        .example("\"user\"")
+        .doc("Whose credential the server gets: no one's, the gateway's own, or that of each caller."),
+    upstream("credential_header", ValueKind::Text, DefaultValue::Described("Authorization, as a bearer token"))
+        .example("\"X-Api-Key\"")
+        .doc("Header with the credential of the caller, where it is not a bearer token."),
+    upstream("credential_env", ValueKind::Text, DefaultValue::Described("required for a command with credentials of callers"))
+        .example("\"GITHUB_TOKEN\"")
+        .doc("Environment variable in which the program gets the credential of its caller."),
+    upstream("list_credential_env", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"TEAM_TOKEN\"")
+        .doc("Environment variable with the credential to read lists with, where callers have their own."),
+    upstream("list_credential_file", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"/run/secrets/list_token\"")
+        .doc("File with the credential to read lists with, where callers have their own."),
     upstream("sharing", ValueKind::Choice(&SHARING), DefaultValue::Choice(SHARING[0]))
         .example("\"shared\"")
         .doc("auto: a server without sessions is shared; sticky: clients reach the same replica."),
@@ -480,6 +495,8 @@ pub(crate) const GATEWAY_WAITING: u64 = 256;
 pub(crate) const GATEWAY_QUEUE: u64 = 30;
 pub(crate) const ISSUER_LEEWAY: u64 = 30;
 
+/// Whose credential a server gets.
+pub(crate) const CREDENTIALS: [&str; 3] = ["none", "service", "user"];
 /// Whose requests share a connection to a server.
 pub(crate) const SHARING: [&str; 4] = ["auto", "shared", "caller", "sticky"];
 /// The defaults of the times and limits of a server behind a gateway.

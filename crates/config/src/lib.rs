@@ -50,5 +50,5 @@ pub use resolve::Config;
 pub use schema::schema;
 pub use store::StoreSettingError;
 pub use template::template;
-pub use upstream::{Upstream, UpstreamSharing, UpstreamTarget};
+pub use upstream::{Upstream, UpstreamSharing, UpstreamTarget, UserCredential, UserCredentialPlace};
 pub use value::{Value, quoted_key, set_rule};

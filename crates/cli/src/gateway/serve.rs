@@ -4,16 +4,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tidegate_access::credentials::StoredCredentials;
 use tidegate_config::{Config, FILE_NAME};
 use tidegate_gate::policy::Rules;
 use tidegate_gate::{Gate, Setup, UserStore};
+use tidegate_gateway::credentials::{FindCredential, NoCredentials};
 use tidegate_gateway::seal::Sealer;
 use tidegate_proxy::Limits;
 use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, RunningGateway};
 use tidegate_proxy::http::{Backend, Options, Safety, ServeError, Tls, serve};
 use tidegate_query::{Queries, Worker};
 
-use super::{Arguments, callers, upstreams};
+use super::{Arguments, callers, credential, upstreams};
 use crate::error::CommandError;
 use crate::keep::{causes, store_settings};
 use crate::run::{StoreWarning, check_shared};
@@ -122,11 +124,17 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         .resolving_references()
         .saving_in(place)
         .in_front_of(servers.for_gate());
+    let credentials: Arc<dyn FindCredential> = match upstreams.iter().any(|one| one.user_credential.is_some())
+    {
+        true => Arc::new(StoredCredentials::new(credential::stored(keep.place(), &settings)?)),
+        false => Arc::new(NoCredentials),
+    };
     let settings = GatewaySettings {
         upstreams,
         clients: config.clients(),
         authenticate,
         govern,
+        credentials,
         program: std::env::current_exe().map_err(CommandError::failed)?,
         log: Arc::new(|line: &str| ui::note(&format!("tidegate: {line}"))),
     };

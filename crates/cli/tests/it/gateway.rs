@@ -12,7 +12,7 @@ use crate::session::{handle, upstream};
 
 /// `tidegate gateway`, listening.
 pub(crate) struct Gateway {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) port: u16,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn two() -> String {
     section("one", "env = [\"UPSTREAM_PAGES=1\"]") + &section("two", "")
 }
 
-fn repeat(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn repeat(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < until, "{what}");

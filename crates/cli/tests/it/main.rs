@@ -17,6 +17,8 @@ mod files;
 mod gateway;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_access;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_credentials;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

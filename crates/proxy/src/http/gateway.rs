@@ -13,6 +13,7 @@
 
 mod client;
 mod connection;
+mod credential;
 mod dispatch;
 mod front;
 mod lister;
@@ -34,11 +35,14 @@ use tidegate_gate::{Caller, Gate, Principal as StorePrincipal, Servers};
 use tidegate_gateway::caller::{Authenticate, Principal};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::catalog::ListKind;
+use tidegate_gateway::credentials::FindCredential;
 use tidegate_gateway::seal::Sealer;
 use tokio::sync::{broadcast, watch};
 
 pub use running::{RunningGateway, Unprotected};
-pub use settings::{GatewaySettings, Sharing, UpstreamSettings, UpstreamTarget};
+pub use settings::{
+    CredentialPlace, GatewaySettings, Sharing, UpstreamSettings, UpstreamTarget, UserCredential,
+};
 
 use super::shared_server::Log;
 use crate::background::Background;
@@ -67,6 +71,7 @@ pub struct Gateway {
     sealer: Arc<Sealer>,
     authenticate: Arc<dyn Authenticate>,
     govern: Arc<dyn Govern>,
+    credentials: Arc<dyn FindCredential>,
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
     ended: Mutex<HashMap<String, Instant>>,
@@ -110,7 +115,8 @@ impl Gateway {
         sealer: Sealer,
         settings: GatewaySettings,
     ) -> Self {
-        let GatewaySettings { upstreams, clients, authenticate, govern, program, log } = settings;
+        let GatewaySettings { upstreams, clients, authenticate, govern, credentials, program, log } =
+            settings;
         let caller = Caller::unknown(clients.clone());
         let longest = upstreams.iter().map(|upstream| upstream.timeout).max();
         let link = Link::new(gate, caller, crate::Mode::Shape, longest).with_limits(limits);
@@ -126,6 +132,7 @@ impl Gateway {
             sealer: Arc::new(sealer),
             authenticate,
             govern,
+            credentials,
             log,
             sessions: Mutex::default(),
             ended: Mutex::default(),

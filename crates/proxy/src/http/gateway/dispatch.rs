@@ -8,6 +8,7 @@ use tidegate_gate::tier::Tier;
 use tidegate_gate::{RpcError, error_response, response};
 use tidegate_gateway::caller::{Principal, Use};
 use tidegate_gateway::calls::{End, Request};
+use tidegate_gateway::credentials::Credential;
 
 use super::Gateway;
 use super::client::ClientSession;
@@ -55,6 +56,14 @@ fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
 impl Asker {
     fn era(&self) -> Era {
         if self.session.is_some() { Era::Legacy } else { Era::Modern }
+    }
+
+    /// Returns whose a connection is that is not shared.
+    pub(super) fn whose(&self) -> Whose {
+        match &self.session {
+            Some(session) => Whose::Session(session.server.id.clone()),
+            None => Whose::Caller(self.principal.name().to_owned()),
+        }
     }
 
     /// Returns how the client introduces itself to a server, on a connection of its own.
@@ -144,9 +153,11 @@ impl Gateway {
         let connection = match self.connect(&upstream, &asker).await {
             Ok(connection) => connection,
             Err(problem) => {
-                // A server whose processes are all in use can be reached.
-                let is_full = matches!(problem, Problem::Full { .. });
-                admitted.end(if is_full { End::Abandoned } else { End::Unreachable });
+                // A server whose processes are all in use can be reached, and one that does not take the credential of a
+                // caller works for the others.
+                let is_of_caller =
+                    matches!(problem, Problem::Full { .. }) || upstream.settings.user_credential.is_some();
+                admitted.end(if is_of_caller { End::Abandoned } else { End::Unreachable });
                 return self.explain(&asker, &upstream, &id, &method, &problem);
             }
         };
@@ -202,7 +213,8 @@ impl Gateway {
 
     /// Says what is wrong with a server: to a model in a result, which it reads, else in an error.
     fn explain(&self, asker: &Asker, upstream: &Upstream, id: &[u8], method: &str, problem: &Problem) {
-        let text = problem.explain(&upstream.settings.name);
+        let owner = upstream.settings.user_credential.as_ref().map(|_| asker.principal.name());
+        let text = problem.explain(&upstream.settings.name, owner);
         let outcome = match method {
             "tools/call" => {
                 let mut result = json!({"content": [{"type": "text", "text": text}], "isError": true});
@@ -222,18 +234,19 @@ impl Gateway {
         upstream: &Arc<Upstream>,
         asker: &Asker,
     ) -> Result<Arc<Connection>, Problem> {
+        let credential = self.credential_of(upstream, asker).await?;
         let supported = upstream.supported();
         let era = match (asker.era(), supported.legacy, supported.modern) {
             (Era::Legacy, Some(false), _) => Era::Modern,
             (Era::Modern, _, Some(false)) => Era::Legacy,
             (era, _, _) => era,
         };
-        let connected = self.connect_in(era, upstream, asker).await;
+        let connected = self.connect_in(era, upstream, asker, credential.clone()).await;
         let is_unknown = era == Era::Modern && supported.modern.is_none();
         match connected {
             // Most servers that do not know `server/discover` say so; some end, or stay silent.
             Err(problem) if is_unknown && !matches!(problem, Problem::Full { .. }) => {
-                let connected = self.connect_in(Era::Legacy, upstream, asker).await;
+                let connected = self.connect_in(Era::Legacy, upstream, asker, credential).await;
                 if connected.is_ok() {
                     upstream.lacks(Era::Modern);
                 }
@@ -248,19 +261,17 @@ impl Gateway {
         era: Era,
         upstream: &Arc<Upstream>,
         asker: &Asker,
+        credential: Option<Credential>,
     ) -> Result<Arc<Connection>, Problem> {
         if upstream.is_shared(era) {
             let client = Introduction::of_gateway();
             let routed = self.taking_unrouted(upstream, None);
-            return upstream.connection(Whose::Everybody(era), era, &client, routed).await;
+            return upstream.connection(Whose::Everybody(era), era, &client, credential, routed).await;
         }
-        let whose = match &asker.session {
-            Some(session) => Whose::Session(session.server.id.clone()),
-            None => Whose::Caller(asker.principal.name().to_owned()),
-        };
         let session = asker.session.as_ref();
         // Only a client with a session can be asked something.
         let client = asker.introduction();
-        upstream.connection(whose, era, &client, self.taking_unrouted(upstream, session)).await
+        let routed = self.taking_unrouted(upstream, session);
+        upstream.connection(asker.whose(), era, &client, credential, routed).await
     }
 }

@@ -28,6 +28,18 @@ pub struct Access {
     pub queue: QueueLimits,
     /// Where the audit log is written.
     pub audit_file: Option<PathBuf>,
+    /// How lines of the log are written.
+    pub log_format: LogFormat,
+}
+
+/// How lines of the log are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// As text.
+    #[default]
+    Text,
+    /// Each as a JSON object.
+    Json,
 }
 
 /// How many requests there may be at once.
@@ -140,6 +152,10 @@ fn gateway(access: &mut Access, file: &ConfigFile, section: &Section) {
     let queue = access.queue;
     access.resource = text(section, "resource");
     access.audit_file = text(section, "audit_file").map(|path| expand(&file.path, &path));
+    access.log_format = match text(section, "log_format").as_deref() {
+        Some("json") => LogFormat::Json,
+        _ => LogFormat::Text,
+    };
     access.queue = QueueLimits {
         max_in_flight: number(section, "max_in_flight").unwrap_or(queue.max_in_flight),
         max_waiting: number(section, "max_waiting").unwrap_or(queue.max_waiting),
@@ -264,6 +280,7 @@ mod tests {
         let hash = format!("blake3:{}", "0f".repeat(32));
         let text = format!(
             "[gateway]\nresource = \"https://g.example/mcp\"\nmax_in_flight = 7\naudit_file = \"audit.jsonl\"\n\
+             log_format = \"json\"\n\
              [gateway.key.ops]\nhash = \"{hash}\"\ngroups = [\"staff\"]\n\
              [gateway.issuer.login]\nissuer = \"https://login.example\"\nalgorithms = [\"RS256\"]\n\
              [gateway.role.reader]\ngroups = [\"staff\"]\ntier = \"read\"\ntools = [\"list_*\"]\ntokens_per_day = 9\n"
@@ -271,6 +288,7 @@ mod tests {
         let access = read(&text).unwrap();
         assert_eq!(access.resource.as_deref(), Some("https://g.example/mcp"));
         assert_eq!(access.audit_file, Some(PathBuf::from("/etc/tidegate/audit.jsonl")));
+        assert_eq!(access.log_format, LogFormat::Json);
         assert_eq!((access.queue.max_in_flight, access.queue.max_waiting), (7, GATEWAY_WAITING));
         assert_eq!(access.keys, [AccessKey { name: "ops".into(), hash, groups: vec!["staff".into()] }]);
         let issuer = &access.issuers[0];

@@ -115,7 +115,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 107] = [
+pub const KEYS: [Key; 108] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -423,6 +423,9 @@ pub const KEYS: [Key; 107] = [
     gateway("audit_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/var/log/tidegate/audit.jsonl\"")
         .doc("File that gets a line of JSON for each request and each result, without payloads."),
+    gateway("log_format", ValueKind::Choice(&LOG_FORMATS), DefaultValue::Choice(LOG_FORMATS[0]))
+        .example("\"json\"")
+        .doc("How lines of the log are written to stderr: as text, or each as a JSON object."),
     in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"")
         .doc("Hash of the caller's key; tidegate gateway key makes a key and this line."),
@@ -495,6 +498,8 @@ pub(crate) const GATEWAY_WAITING: u64 = 256;
 pub(crate) const GATEWAY_QUEUE: u64 = 30;
 pub(crate) const ISSUER_LEEWAY: u64 = 30;
 
+/// How lines of the log are written.
+pub(crate) const LOG_FORMATS: [&str; 2] = ["text", "json"];
 /// Whose credential a server gets.
 pub(crate) const CREDENTIALS: [&str; 3] = ["none", "service", "user"];
 /// Whose requests share a connection to a server.

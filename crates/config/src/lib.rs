@@ -37,7 +37,7 @@ mod template;
 mod upstream;
 mod value;
 
-pub use access::{Access, AccessIssuer, AccessKey, AccessRole, QueueLimits};
+pub use access::{Access, AccessIssuer, AccessKey, AccessRole, LogFormat, QueueLimits};
 pub use effective::{Effective, EffectiveValue, Origin, Override, Subject};
 pub use file::{ConfigFile, Heading, Section, Setting};
 pub use keys::{

@@ -10,5 +10,6 @@ pub mod catalog;
 pub mod credentials;
 pub mod limits;
 pub mod lists;
+pub mod log;
 pub mod names;
 pub mod seal;

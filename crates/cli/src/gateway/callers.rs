@@ -43,7 +43,7 @@ pub(super) fn read(
     let owner_of = Box::new(move |id: &_| keep.of_principal(&Principal::Named(Clone::clone(id)), name).owner);
     let totals = totals(&access, place, settings)?;
     let govern = Governance::new(queue, totals, Metrics::default(), audit, Arc::clone(&clock), owner_of);
-    govern.flush_forever(|line| ui::note(&format!("tidegate: {line}")));
+    govern.flush_forever(|line| ui::warn(&format!("tidegate: {line}")));
     Ok((authentication(access, clock)?, Arc::new(govern)))
 }
 
@@ -58,7 +58,7 @@ fn authentication(access: Access, clock: Arc<dyn Clock>) -> Result<Arc<dyn Authe
             }
         };
     }
-    let log: Log = Arc::new(|line: &str| ui::note(&format!("tidegate: {line}")));
+    let log: Log = Arc::new(|line: &str| ui::warn(&format!("tidegate: {line}")));
     let keys = keys.into_iter().map(|key| {
         let hash: KeyHash = key.hash.parse().map_err(CommandError::bad_input)?;
         Ok(KeyCaller { name: key.name, hash, groups: key.groups })

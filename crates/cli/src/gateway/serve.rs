@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidegate_access::credentials::StoredCredentials;
-use tidegate_config::{Config, FILE_NAME};
+use tidegate_config::{Config, FILE_NAME, LogFormat};
 use tidegate_gate::policy::Rules;
 use tidegate_gate::{Gate, Setup, UserStore};
 use tidegate_gateway::credentials::{FindCredential, NoCredentials};
+use tidegate_gateway::log::Line;
 use tidegate_gateway::seal::Sealer;
 use tidegate_proxy::Limits;
 use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, RunningGateway};
@@ -27,6 +28,7 @@ const NAME: &str = "gateway";
 /// Runs the command until a signal ends the process.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let config = Config::load(arguments.config.as_deref())?;
+    ui::log_json(logs_json(&config));
     let gateway = gateway(&config)?;
     let tls = match (&arguments.tls_cert, &arguments.tls_key) {
         (Some(certificate), Some(key)) => {
@@ -73,18 +75,21 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
     while told.recv().await.is_some() {
         let file = file.clone();
         let built = tokio::task::spawn_blocking(move || -> Result<Gateway, CommandError> {
-            self::gateway(&Config::load(file.as_deref())?)
+            let config = Config::load(file.as_deref())?;
+            let gateway = self::gateway(&config)?;
+            ui::log_json(logs_json(&config));
+            Ok(gateway)
         });
         match built.await {
             Ok(Ok(new)) => match gateway.replace(new) {
                 Ok(()) => ui::note("tidegate: the configuration was read again"),
-                Err(error) => ui::note(&format!("tidegate: {error}; restart it to allow everybody")),
+                Err(error) => ui::warn(&format!("tidegate: {error}; restart it to allow everybody")),
             },
             Ok(Err(error)) => {
-                ui::note("tidegate: the configuration was not read again; the one before it stays");
+                ui::warn("tidegate: the configuration was not read again; the one before it stays");
                 ui::fail(&error);
             }
-            Err(_) => ui::note("tidegate: reading the configuration again failed; the one before it stays"),
+            Err(_) => ui::warn("tidegate: reading the configuration again failed; the one before it stays"),
         }
     }
 }
@@ -92,6 +97,11 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
 /// Other systems have no such signal.
 #[cfg(not(unix))]
 async fn reload_when_told(_: Option<PathBuf>, _: Arc<RunningGateway>) {}
+
+/// Returns whether lines of the log are JSON.
+fn logs_json(config: &Config) -> bool {
+    config.access().log_format == LogFormat::Json
+}
 
 /// Returns the gateway that a configuration describes.
 fn gateway(config: &Config) -> Result<Gateway, CommandError> {
@@ -136,7 +146,10 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         govern,
         credentials,
         program: std::env::current_exe().map_err(CommandError::failed)?,
-        log: Arc::new(|line: &str| ui::note(&format!("tidegate: {line}"))),
+        log: Arc::new(|line: Line<'_>| {
+            ui::log(line.level.name(), &format!("tidegate: {}", line.message), line.upstream);
+        }),
+        logs_stderr: logs_json(config),
     };
     Ok(Gateway::new(Arc::new(gate), servers, limits, Sealer::new(keep), settings))
 }

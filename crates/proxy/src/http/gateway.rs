@@ -36,6 +36,7 @@ use tidegate_gateway::caller::{Authenticate, Principal};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::credentials::FindCredential;
+use tidegate_gateway::log::{Level, Line};
 use tidegate_gateway::seal::Sealer;
 use tokio::sync::{broadcast, watch};
 
@@ -50,7 +51,7 @@ use crate::link::Link;
 use crate::spool::Limits;
 use client::ClientSession;
 use registry::{ListedServer, Registry};
-use upstream::Upstream;
+use upstream::{Upstream, UpstreamLog};
 
 /// How many sessions are remembered. One that is forgotten is known again by its token.
 const MAX_SESSIONS: usize = 20_000;
@@ -115,15 +116,26 @@ impl Gateway {
         sealer: Sealer,
         settings: GatewaySettings,
     ) -> Self {
-        let GatewaySettings { upstreams, clients, authenticate, govern, credentials, program, log } =
-            settings;
+        let GatewaySettings {
+            upstreams,
+            clients,
+            authenticate,
+            govern,
+            credentials,
+            program,
+            log,
+            logs_stderr,
+        } = settings;
         let caller = Caller::unknown(clients.clone());
         let longest = upstreams.iter().map(|upstream| upstream.timeout).max();
         let link = Link::new(gate, caller, crate::Mode::Shape, longest).with_limits(limits);
         let upstreams = upstreams.into_iter().enumerate().map(|(index, settings)| {
-            Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), Arc::clone(&log)))
+            let stderr = logs_stderr && matches!(settings.target, UpstreamTarget::Command { .. });
+            let log = UpstreamLog::new(&settings.name, &log, stderr);
+            Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), log))
         });
         let upstreams = upstreams.collect();
+        let log: Log = Arc::new(move |message| log(Line { level: Level::Warn, upstream: None, message }));
         Self {
             upstreams,
             registry: servers.0,

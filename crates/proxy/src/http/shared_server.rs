@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tidegate_gate::raw::{self, Edits};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
@@ -35,6 +35,8 @@ const MAX_WAITING_MESSAGES: usize = 1024;
 const PLACES_FOR_RESPONSES: usize = 256;
 /// How many bytes may wait for a server that does not read.
 const MAX_WAITING_INPUT_BYTES: usize = 8 << 20;
+/// The longest line of a server in the log; the rest is a line of its own.
+const MAX_LOG_LINE_BYTES: u64 = 8192;
 /// How often tidegate checks whether a server that takes no more requests has answered all others.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -47,6 +49,8 @@ pub(super) struct ServerCommand {
     pub(super) program: PathBuf,
     pub(super) command: Vec<OsString>,
     pub(super) environment: Environment,
+    /// Takes what it writes to stderr; `None` if that goes to the stderr of tidegate.
+    pub(super) stderr: Option<Log>,
 }
 
 /// The environment variables of a server.
@@ -131,6 +135,22 @@ pub(super) struct SharedServer {
     tree: Option<ProcessTree>,
 }
 
+/// Logs what a server writes to stderr, line by line.
+async fn log_lines(stderr: impl AsyncRead + Unpin, log: Log) {
+    let (mut reader, mut line) = (tokio::io::BufReader::new(stderr), Vec::new());
+    loop {
+        line.clear();
+        let read = (&mut reader).take(MAX_LOG_LINE_BYTES).read_until(b'\n', &mut line).await;
+        if !matches!(read, Ok(1..)) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&line);
+        if !text.trim_end().is_empty() {
+            log(text.trim_end());
+        }
+    }
+}
+
 impl SharedServer {
     /// Starts a server. Messages that belong to no request go to `unrouted`.
     pub(super) fn start(
@@ -142,8 +162,11 @@ impl SharedServer {
     ) -> io::Result<Arc<Self>> {
         let mut start = async_command(&command.program, &command.command);
         command.environment.apply(&mut start);
-        let mut child =
-            start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+        let stderr = if command.stderr.is_some() { Stdio::piped() } else { Stdio::inherit() };
+        let mut child = start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn()?;
+        if let (Some(log), Some(stderr)) = (&command.stderr, child.stderr.take()) {
+            tokio::spawn(log_lines(stderr, Arc::clone(log)));
+        }
         let tree = ProcessTree::of_async(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the server has no streams"));

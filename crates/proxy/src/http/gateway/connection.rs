@@ -207,7 +207,7 @@ fn start(
 ) -> Result<(Arc<SharedServer>, Http), Problem> {
     let credential = upstream.settings.user_credential.as_ref().zip(credential);
     let timeout = Some(upstream.settings.timeout);
-    let log = Arc::clone(&upstream.log);
+    let log = Arc::clone(&upstream.log.warnings);
     match &upstream.settings.target {
         UpstreamTarget::Command { command, environment } => {
             let only = INHERITED_VARIABLES.map(str::to_owned).to_vec();
@@ -215,7 +215,8 @@ fn start(
             set.extend(credential.and_then(|(user, credential)| user.variable(credential)));
             let environment = Environment { only: Some(only), set, ..Environment::default() };
             let (program, command) = (upstream.program.clone(), command.clone());
-            let command = ServerCommand { program, command, environment };
+            let stderr = upstream.log.stderr.clone();
+            let command = ServerCommand { program, command, environment, stderr };
             let started = SharedServer::start(&command, upstream.link.limits(), timeout, unrouted, log);
             started.map(|server| (server, None)).map_err(|error| Problem::NotStarted(error.to_string()))
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use tidegate_gateway::credentials::Credential;
+use tidegate_gateway::log::Level;
 
 use super::Gateway;
 use super::dispatch::Asker;
@@ -59,9 +60,9 @@ impl Gateway {
             }
             Err(reason) => {
                 // What is wrong with the store is for whoever runs the gateway.
-                (self.log)(&format!(
-                    "the credential of {owner:?} for the server {server:?} cannot be read: {reason}"
-                ));
+                let message =
+                    format!("the credential of {owner:?} for the server {server:?} cannot be read: {reason}");
+                upstream.log.write(Level::Warn, &message);
                 Err(Problem::CredentialUnreadable)
             }
         }

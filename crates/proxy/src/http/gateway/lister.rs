@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tidegate_gateway::catalog::{Announcement, Catalog, ListKind};
+use tidegate_gateway::log::Level;
 
 use super::Gateway;
 use super::connection::{Era, Introduction};
@@ -30,7 +31,7 @@ pub(super) async fn keep_listed(gateway: Weak<Gateway>, upstream: Arc<Upstream>)
         let Some(running) = gateway.upgrade() else { return };
         let outcome = running.read_lists(&upstream).await;
         let problem = outcome.err();
-        running.log_problem(&upstream, problem.as_ref());
+        log_problem(&upstream, problem.as_ref());
         let wait = if problem.is_some() { pause } else { REFRESH_INTERVAL };
         pause = if problem.is_some() { (pause * 2).min(MAX_PAUSE) } else { FIRST_PAUSE };
         running.note_listed(&upstream, problem);
@@ -117,26 +118,6 @@ impl Gateway {
         let _ = tokio::time::timeout(LIST_PATIENCE, all).await;
     }
 
-    /// Logs that the lists of a server cannot be read, or can be again; once for each problem.
-    fn log_problem(&self, upstream: &Upstream, problem: Option<&Problem>) {
-        let before = upstream.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let name = &upstream.settings.name;
-        match problem {
-            Some(problem) if before.as_ref() != Some(problem) => {
-                let user = upstream.settings.user_credential.as_ref();
-                let advice = match user.is_some_and(|user| user.of_gateway.is_none()) {
-                    true => {
-                        "; they are read when a caller with a credential asks for them, or always with list_credential_env"
-                    }
-                    false => "",
-                };
-                (self.log)(&format!("the lists of the server {name:?} cannot be read: {problem}{advice}"));
-            }
-            None if before.is_some() => (self.log)(&format!("the lists of the server {name:?} were read")),
-            _ => {}
-        }
-    }
-
     /// Notes whether the lists of a server could be read. Once that is known of all, nobody waits for them.
     fn note_listed(&self, upstream: &Upstream, problem: Option<Problem>) {
         *upstream.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
@@ -153,5 +134,28 @@ impl Gateway {
         if !*is_listed.borrow() {
             let _ = tokio::time::timeout(patience, is_listed.wait_for(|listed| *listed)).await;
         }
+    }
+}
+
+/// Logs that the lists of a server cannot be read, or can be again; once for each problem.
+fn log_problem(upstream: &Upstream, problem: Option<&Problem>) {
+    let before = upstream.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let name = &upstream.settings.name;
+    match problem {
+        Some(problem) if before.as_ref() != Some(problem) => {
+            let user = upstream.settings.user_credential.as_ref();
+            let advice = match user.is_some_and(|user| user.of_gateway.is_none()) {
+                true => {
+                    "; they are read when a caller with a credential asks for them, or always with list_credential_env"
+                }
+                false => "",
+            };
+            let message = format!("the lists of the server {name:?} cannot be read: {problem}{advice}");
+            upstream.log.write(Level::Warn, &message);
+        }
+        None if before.is_some() => {
+            upstream.log.write(Level::Info, &format!("the lists of the server {name:?} were read"));
+        }
+        _ => {}
     }
 }

@@ -11,6 +11,7 @@ use tidegate_gate::profile::ProfileRules;
 use tidegate_gateway::caller::Authenticate;
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::credentials::{Credential, FindCredential};
+use tidegate_gateway::log::Log;
 
 use crate::http::remote::Remote;
 
@@ -98,7 +99,9 @@ pub struct GatewaySettings {
     /// tidegate itself, which starts the guard of a process.
     pub program: PathBuf,
     /// Takes a line of the log.
-    pub log: Arc<dyn Fn(&str) + Send + Sync>,
+    pub log: Log,
+    /// Whether what servers write to stderr goes to the log, instead of to the stderr of the gateway as it is.
+    pub logs_stderr: bool,
 }
 
 /// The variables of tidegate's environment that every server gets. The others may hold secrets of the gateway.

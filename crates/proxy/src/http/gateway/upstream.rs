@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate_gateway::credentials::Credential;
+use tidegate_gateway::log::{Level, Line};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::connection::{Connection, Era, Introduction};
@@ -93,6 +94,36 @@ struct Slot {
     failure: Mutex<Option<(Problem, Era, Instant)>>,
 }
 
+/// The log of a server, whose lines name it.
+pub(super) struct UpstreamLog {
+    name: String,
+    all: tidegate_gateway::log::Log,
+    /// Takes what is wrong with a connection.
+    pub(super) warnings: Log,
+    /// Takes what its processes write to stderr, if that goes to the log.
+    pub(super) stderr: Option<Log>,
+}
+
+impl UpstreamLog {
+    pub(super) fn new(name: &str, all: &tidegate_gateway::log::Log, has_stderr: bool) -> Self {
+        let lines = |level| -> Log {
+            let (all, name) = (Arc::clone(all), name.to_owned());
+            Arc::new(move |message| all(Line { level, upstream: Some(&name), message }))
+        };
+        Self {
+            name: name.to_owned(),
+            all: Arc::clone(all),
+            warnings: lines(Level::Warn),
+            stderr: has_stderr.then(|| lines(Level::Info)),
+        }
+    }
+
+    /// Writes a line.
+    pub(super) fn write(&self, level: Level, message: &str) {
+        (self.all)(Line { level, upstream: Some(&self.name), message });
+    }
+}
+
 /// What a server was found to support.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Supported {
@@ -110,7 +141,7 @@ pub(super) struct Upstream {
     pub(super) program: PathBuf,
     /// Makes conversations that change nothing.
     pub(super) link: Link,
-    pub(super) log: Log,
+    pub(super) log: UpstreamLog,
     /// Notified when its lists may have changed.
     pub(super) lists_changed: Notify,
     /// Why its lists could not be read lately.
@@ -130,7 +161,7 @@ impl Upstream {
         settings: UpstreamSettings,
         program: PathBuf,
         link: Link,
-        log: Log,
+        log: UpstreamLog,
     ) -> Self {
         let places = Arc::new(Semaphore::new(settings.max_processes.max(1)));
         let remote = match &settings.target {

@@ -3,9 +3,13 @@
 #[cfg(feature = "gateway")]
 mod callers;
 #[cfg(feature = "gateway")]
+mod credential;
+#[cfg(feature = "gateway")]
 mod key;
 #[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "gateway")]
+mod traces;
 #[cfg(feature = "gateway")]
 mod upstreams;
 
@@ -17,6 +21,8 @@ use clap::Args;
 use clap::Subcommand;
 
 use crate::error::CommandError;
+#[cfg(feature = "gateway")]
+pub(crate) use credential::stored as stored_credentials;
 
 /// Serve many MCP servers at one address
 ///
@@ -63,6 +69,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Key(key::Arguments),
+    Credential(credential::Arguments),
 }
 
 /// Runs the command until a signal ends the process.
@@ -70,6 +77,7 @@ enum Command {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     match &arguments.command {
         Some(Command::Key(arguments)) => key::run(arguments),
+        Some(Command::Credential(arguments)) => credential::run(arguments),
         None => serve::run(arguments),
     }
 }

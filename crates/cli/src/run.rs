@@ -160,7 +160,7 @@ impl StoreWarning {
 
     fn print(&self, why: &str) {
         if self.place != StoreLocation::Memory {
-            ui::note(&store_warning(&self.place, why));
+            ui::warn(&store_warning(&self.place, why));
         }
     }
 }

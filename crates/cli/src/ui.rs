@@ -5,12 +5,17 @@ mod table;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_config::Heading;
 use tidegate_core::{Tokens, visible};
+use tidegate_store::{Clock, SystemClock};
 
 use crate::error::CommandError;
 pub(crate) use table::table;
+
+/// What messages on stderr begin with.
+const NAME: &str = "tidegate: ";
 
 /// Prints data to stdout.
 pub(crate) fn data(bytes: &[u8]) -> Result<(), CommandError> {
@@ -125,10 +130,41 @@ fn progress_line(done: usize, total: usize, step: &str) -> String {
     format!("[{}{}] {done}/{total} {step}", "=".repeat(filled), " ".repeat(CELLS - filled))
 }
 
+/// Whether lines on stderr are JSON objects, as for a program that collects logs. Whoever sets it serves until the process ends.
+static LOGS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether lines on stderr are JSON objects.
+#[cfg(feature = "gateway")]
+pub(crate) fn log_json(is_json: bool) {
+    LOGS_JSON.store(is_json, Ordering::Relaxed);
+}
+
 /// Prints a line to stderr.
 pub(crate) fn note(line: &str) {
+    log("info", line, None);
+}
+
+/// Prints a line about something that is wrong to stderr.
+pub(crate) fn warn(line: &str) {
+    log("warn", line, None);
+}
+
+/// Prints a line of the log to stderr; as text it is the line alone.
+pub(crate) fn log(level: &str, line: &str, upstream: Option<&str>) {
+    let written = match LOGS_JSON.load(Ordering::Relaxed) {
+        true => json_line(&SystemClock.now().to_string(), level, line, upstream),
+        false => line.to_owned(),
+    };
     // If stderr is closed, there is nowhere to report it.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{written}");
+}
+
+fn json_line(time: &str, level: &str, line: &str, upstream: Option<&str>) -> String {
+    let [time, level, message] =
+        [time, level, line.strip_prefix(NAME).unwrap_or(line).trim()].map(serde_json::Value::from);
+    let upstream = upstream.map(|name| format!(",\"upstream\":{}", serde_json::Value::from(name)));
+    let upstream = upstream.unwrap_or_default();
+    format!("{{\"time\":{time},\"level\":{level},\"message\":{message}{upstream}}}")
 }
 
 /// Returns whether to use colour on stdout: it is a capable terminal, and `NO_COLOR` is not set.
@@ -151,9 +187,34 @@ pub(crate) fn ask(question: &str) -> bool {
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
+/// Asks for a secret on stderr, and does not show what is typed.
+#[cfg(all(unix, feature = "gateway"))]
+pub(crate) fn ask_secret(question: &str) -> io::Result<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+    let stdin = io::stdin();
+    let shown = tcgetattr(&stdin)?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    write!(io::stderr(), "{question}")?;
+    tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    let mut line = String::new();
+    let read = stdin.read_line(&mut line);
+    tcsetattr(&stdin, OptionalActions::Now, &shown)?;
+    // The end of the line was not shown either.
+    writeln!(io::stderr())?;
+    read.map(|_| line)
+}
+
+/// Other systems show what is typed.
+#[cfg(all(not(unix), feature = "gateway"))]
+pub(crate) fn ask_secret(_: &str) -> io::Result<String> {
+    Err(io::Error::other("what is typed here would be shown; pipe it in, as in: type token | tidegate ..."))
+}
+
 /// Prints an error and returns its exit code.
 pub(crate) fn fail(error: &CommandError) -> ExitCode {
-    note(&format!("tidegate: {error}"));
+    log("error", &format!("{NAME}{error}"), None);
     ExitCode::from(error.kind.exit_code())
 }
 
@@ -166,6 +227,19 @@ mod tests {
         assert_eq!(quoted("/a/b-1.db"), "/a/b-1.db");
         assert_eq!(quoted("/it's here"), r"'/it'\''s here'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn lines_of_a_log_are_objects() {
+        let line = |text, upstream| json_line("2026-11-19T06:00:00Z", "warn", text, upstream);
+        assert_eq!(
+            line("tidegate: it says \"no\"\nand more", Some("one")),
+            r#"{"time":"2026-11-19T06:00:00Z","level":"warn","message":"it says \"no\"\nand more","upstream":"one"}"#
+        );
+        assert_eq!(
+            line("plain", None),
+            r#"{"time":"2026-11-19T06:00:00Z","level":"warn","message":"plain"}"#
+        );
     }
 
     #[test]

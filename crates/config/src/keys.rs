@@ -115,7 +115,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 102] = [
+pub const KEYS: [Key; 109] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -372,6 +372,21 @@ pub const KEYS: [Key; 102] = [
     upstream("bearer_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/run/secrets/token\"")
         .doc("File with the bearer token to send to the server."),
+    upstream("credentials", ValueKind::Choice(&CREDENTIALS), DefaultValue::Described("service where a key names one, else none"))
+        .example("\"user\"")
+        .doc("Whose credential the server gets: no one's, the gateway's own, or that of each caller."),
+    upstream("credential_header", ValueKind::Text, DefaultValue::Described("Authorization, as a bearer token"))
+        .example("\"X-Api-Key\"")
+        .doc("Header with the credential of the caller, where it is not a bearer token."),
+    upstream("credential_env", ValueKind::Text, DefaultValue::Described("required for a command with credentials of callers"))
+        .example("\"GITHUB_TOKEN\"")
+        .doc("Environment variable in which the program gets the credential of its caller."),
+    upstream("list_credential_env", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"TEAM_TOKEN\"")
+        .doc("Environment variable with the credential to read lists with, where callers have their own."),
+    upstream("list_credential_file", ValueKind::Text, DefaultValue::Described("none"))
+        .example("\"/run/secrets/list_token\"")
+        .doc("File with the credential to read lists with, where callers have their own."),
     upstream("sharing", ValueKind::Choice(&SHARING), DefaultValue::Choice(SHARING[0]))
         .example("\"shared\"")
         .doc("Who shares a connection. auto: all callers if the server has no sessions; sticky: one caller, on one replica."),
@@ -408,6 +423,13 @@ pub const KEYS: [Key; 102] = [
     gateway("audit_file", ValueKind::Text, DefaultValue::Described("none"))
         .example("\"/var/log/tidegate/audit.jsonl\"")
         .doc("File that gets a line of JSON for each request and each result, without payloads."),
+    gateway("log_format", ValueKind::Choice(&LOG_FORMATS), DefaultValue::Choice(LOG_FORMATS[0]))
+        .example("\"json\"")
+        .doc("How lines of the log are written to stderr: as text, or each as a JSON object."),
+    gateway("otlp_endpoint", ValueKind::Text, DefaultValue::Described("no traces"))
+        .example("\"http://127.0.0.1:4318\"")
+        .doc("Collector that gets a span for each call, over OTLP/HTTP with JSON; /v1/traces is added.")
+        .also("", "OTEL_EXPORTER_OTLP_ENDPOINT"),
     in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"")
         .doc("Hash of the caller's key; tidegate gateway key makes both."),
@@ -480,6 +502,10 @@ pub(crate) const GATEWAY_WAITING: u64 = 256;
 pub(crate) const GATEWAY_QUEUE: u64 = 30;
 pub(crate) const ISSUER_LEEWAY: u64 = 30;
 
+/// How lines of the log are written.
+pub(crate) const LOG_FORMATS: [&str; 2] = ["text", "json"];
+/// Whose credential a server gets.
+pub(crate) const CREDENTIALS: [&str; 3] = ["none", "service", "user"];
 /// The values of `sharing`: whose requests share a connection to a server.
 pub(crate) const SHARING: [&str; 4] = ["auto", "shared", "caller", "sticky"];
 /// The defaults of a server behind the gateway; times are in seconds.

@@ -37,7 +37,7 @@ mod template;
 mod upstream;
 mod value;
 
-pub use access::{Access, AccessIssuer, AccessKey, AccessRole, QueueLimits};
+pub use access::{Access, AccessIssuer, AccessKey, AccessRole, LogFormat, QueueLimits};
 pub use effective::{Effective, EffectiveValue, Origin, Override, Subject};
 pub use file::{ConfigFile, Heading, Section, Setting};
 pub use keys::{
@@ -50,5 +50,5 @@ pub use resolve::Config;
 pub use schema::schema;
 pub use store::StoreSettingError;
 pub use template::template;
-pub use upstream::{Upstream, UpstreamSharing, UpstreamTarget};
+pub use upstream::{Upstream, UpstreamSharing, UpstreamTarget, UserCredential, UserCredentialPlace};
 pub use value::{Value, quoted_key, set_rule};

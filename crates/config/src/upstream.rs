@@ -1,5 +1,7 @@
 //! `[upstream.NAME]`: the servers behind `tidegate gateway`, in the order of the file. Only the user sets them.
 
+mod credentials;
+
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +22,8 @@ pub struct Upstream {
     pub name: String,
     /// How it is reached.
     pub target: UpstreamTarget,
+    /// Where the credential of the caller goes; `None` if the server gets none, or that of the gateway.
+    pub user_credential: Option<UserCredential>,
     /// Whose requests share a connection.
     pub sharing: UpstreamSharing,
     /// Whether its tools and prompts keep their names.
@@ -63,6 +67,28 @@ pub enum UpstreamTarget {
     },
 }
 
+/// How a server gets the credential of each caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCredential {
+    /// Where it goes.
+    pub place: UserCredentialPlace,
+    /// The variable with the credential to read lists with.
+    pub list_env: Option<String>,
+    /// The file with the credential to read lists with.
+    pub list_file: Option<PathBuf>,
+}
+
+/// Where the credential of a caller goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserCredentialPlace {
+    /// To the header `Authorization`, as a bearer token.
+    Bearer,
+    /// To another header.
+    Header(String),
+    /// To an environment variable of the process.
+    Variable(String),
+}
+
 /// Whose requests share a connection to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpstreamSharing {
@@ -79,8 +105,9 @@ pub enum UpstreamSharing {
 /// The keys of which one is needed.
 const TARGETS: [&str; 2] = ["command", "url"];
 /// The keys that go with a command only, and those that go with an address only.
-const WITH_COMMAND: [&str; 6] = ["args", "env", "env_from", "env_file", "max_processes", "queue_seconds"];
-const WITH_URL: [&str; 3] = ["header_env", "bearer_env", "bearer_file"];
+const WITH_COMMAND: [&str; 7] =
+    ["args", "env", "env_from", "env_file", "credential_env", "max_processes", "queue_seconds"];
+const WITH_URL: [&str; 4] = ["header_env", "bearer_env", "bearer_file", "credential_header"];
 /// The keys whose items are pairs.
 const PAIRS: [&str; 3] = ["env", "env_file", "header_env"];
 
@@ -128,6 +155,17 @@ fn upstream(file: &ConfigFile, section: &Section, name: &str) -> Option<Upstream
         },
         (None, None) => return None,
     };
+    let user_credential = (text("credentials").as_deref() == Some("user")).then(|| UserCredential {
+        place: match (text("credential_env"), text("credential_header")) {
+            (Some(variable), _) => UserCredentialPlace::Variable(variable),
+            (None, Some(header)) if !header.eq_ignore_ascii_case("authorization") => {
+                UserCredentialPlace::Header(header)
+            }
+            (None, _) => UserCredentialPlace::Bearer,
+        },
+        list_env: text("list_credential_env"),
+        list_file: text("list_credential_file").map(|file| path(&file)),
+    });
     let sharing = match text("sharing").as_deref() {
         Some("shared") => UpstreamSharing::Shared,
         Some("caller") => UpstreamSharing::Caller,
@@ -138,6 +176,7 @@ fn upstream(file: &ConfigFile, section: &Section, name: &str) -> Option<Upstream
     Some(Upstream {
         name: name.to_owned(),
         target,
+        user_credential,
         sharing,
         keeps_names: text("prefix").is_some(),
         timeout: seconds("timeout_seconds", UPSTREAM_TIMEOUT),
@@ -181,6 +220,7 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
                 &format!("prefix = \"\" is possible for a single server, but there are {count}"),
             );
         }
+        credentials::mistakes(config, section, &heading, &mut report);
         for key in PAIRS {
             if let Some(wrong) = texts(section, key).iter().find(|item| !is_pair(item)) {
                 let place = section.get(key).map_or(heading.clone(), |setting| setting.place.clone());
@@ -268,5 +308,69 @@ mod tests {
             assert!(mistakes.contains(said), "{mistakes}");
         }
         assert!(read("[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n").unwrap()[0].keeps_names);
+    }
+
+    /// A store with a key, and a caller with a name.
+    const READY: &str = "[store]\nencryption_key_file = \"k\"\n[gateway.key.ada]\n\
+                         hash = \"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"\n";
+
+    #[test]
+    fn where_the_credential_of_a_caller_goes() {
+        let of = |keys: &str| {
+            let text = format!("{READY}[upstream.a]\ncredentials = \"user\"\n{keys}\n");
+            read(&text).unwrap()[0].user_credential.clone().unwrap()
+        };
+        assert_eq!(of("url = \"http://y\"").place, UserCredentialPlace::Bearer);
+        let header = of("url = \"http://y\"\ncredential_header = \"X-Key\"\nlist_credential_file = \"l\"");
+        assert_eq!(header.place, UserCredentialPlace::Header("X-Key".into()));
+        assert_eq!(header.list_file, Some(PathBuf::from("/etc/tidegate/l")));
+        let variable = of("command = \"x\"\ncredential_env = \"T\"\nlist_credential_env = \"L\"");
+        assert_eq!(variable.place, UserCredentialPlace::Variable("T".into()));
+        assert_eq!(variable.list_env.as_deref(), Some("L"));
+        for keys in ["", "credentials = \"service\"\nbearer_env = \"T\"", "credentials = \"none\""] {
+            let upstreams = read(&format!("[upstream.a]\nurl = \"http://y\"\n{keys}\n")).unwrap();
+            assert_eq!(upstreams[0].user_credential, None);
+        }
+    }
+
+    #[test]
+    fn credentials_that_cannot_work_are_reported() {
+        for (keys, said) in [
+            ("url = \"http://y\"\ncredentials = \"user\"\nsharing = \"shared\"", "all callers share"),
+            ("command = \"x\"\ncredentials = \"user\"", "needs credential_env"),
+            (
+                "url = \"http://y\"\ncredentials = \"user\"\ncredential_env = \"A\"",
+                "credential_env goes with a command",
+            ),
+            (
+                "url = \"http://y\"\ncredentials = \"user\"\nbearer_env = \"A\"",
+                "bearer_env is a credential of the gateway",
+            ),
+            (
+                "url = \"http://y\"\ncredentials = \"user\"\nheader_env = [\"authorization=A\"]",
+                "authorization is where the credential of the caller goes",
+            ),
+            (
+                "command = \"x\"\ncredentials = \"user\"\ncredential_env = \"T\"\nenv = [\"T=1\"]",
+                "T is where the credential of the caller goes",
+            ),
+            (
+                "url = \"http://y\"\ncredentials = \"user\"\ncredential_header = \"a b\"",
+                "no name of a header",
+            ),
+            (
+                "url = \"http://y\"\ncredentials = \"user\"\nlist_credential_env = \"A\"\nlist_credential_file = \"f\"",
+                "remove one",
+            ),
+            ("url = \"http://y\"\nlist_credential_env = \"A\"", "goes with credentials = \"user\""),
+            ("url = \"http://y\"\ncredentials = \"service\"", "names no credential"),
+            ("url = \"http://y\"\ncredentials = \"none\"\nbearer_env = \"A\"", "remove one of them"),
+        ] {
+            let mistakes = read(&format!("{READY}[upstream.a]\n{keys}\n")).unwrap_err();
+            assert!(mistakes.contains(said), "{keys}: {mistakes}");
+        }
+        let alone = read("[upstream.a]\nurl = \"http://y\"\ncredentials = \"user\"\n").unwrap_err();
+        assert!(alone.contains("encryption_key_file of [store]"), "{alone}");
+        assert!(alone.contains("callers have no names"), "{alone}");
     }
 }

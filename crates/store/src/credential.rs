@@ -147,6 +147,22 @@ impl Credentials {
         self.rows.write(owner, server, &sealed, now)
     }
 
+    /// Seals all credentials with the current key, as before the previous one is removed. Returns how many there are.
+    ///
+    /// # Errors
+    ///
+    /// The rows are out of reach, or one was sealed with a key that is not there any more.
+    pub fn reseal(&self) -> Result<usize, StoreError> {
+        let stored = self.rows.list()?;
+        for StoredCredential { owner, server, changed } in &stored {
+            // One that was removed meanwhile stays removed.
+            if let Some(credential) = self.get(owner, server)? {
+                self.set(owner, server, &credential, *changed)?;
+            }
+        }
+        Ok(stored.len())
+    }
+
     /// Removes the credential of a caller for a server. Returns whether there was one.
     ///
     /// # Errors
@@ -283,8 +299,13 @@ mod tests {
         credentials.rows.write("key:bob", "github", &sealed, Millis(3)).unwrap();
         assert!(credentials.get("key:bob", "github").is_err());
         let changing = StoreKeys { previous: Some(old), ..StoreKeys::of(new.clone()) };
-        assert_eq!(of(&changing).unwrap().get("key:ada", "github").unwrap(), Some(secret));
-        assert!(of(&StoreKeys::of(new)).unwrap().get("key:ada", "github").is_err(), "another key");
+        assert_eq!(of(&changing).unwrap().get("key:ada", "github").unwrap(), Some(secret.clone()));
+        let alone = of(&StoreKeys::of(new)).unwrap();
+        assert!(alone.get("key:ada", "github").is_err(), "another key");
+        credentials.set("key:bob", "github", &secret, Millis(2)).unwrap();
+        assert_eq!(of(&changing).unwrap().reseal().unwrap(), 2);
+        assert_eq!(alone.get("key:ada", "github").unwrap(), Some(Credential::new("ghp_secret").unwrap()));
+        assert!(credentials.get("key:ada", "github").is_err(), "the old key opens nothing any more");
         let listed = credentials.list().unwrap();
         assert_eq!((listed.len(), listed[0].owner.as_str(), listed[0].changed), (2, "key:ada", Millis(1)));
         assert!(credentials.remove("key:ada", "github").unwrap());

@@ -4,16 +4,20 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tidegate_config::{Config, FILE_NAME};
+use tidegate_access::credentials::StoredCredentials;
+use tidegate_config::{Config, FILE_NAME, LogFormat};
 use tidegate_gate::policy::Rules;
 use tidegate_gate::{Gate, Setup, UserStore};
+use tidegate_gateway::credentials::{FindCredential, NoCredentials};
+use tidegate_gateway::log::Line;
 use tidegate_gateway::seal::Sealer;
 use tidegate_proxy::Limits;
 use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, RunningGateway};
 use tidegate_proxy::http::{Backend, Options, Safety, ServeError, Tls, serve};
 use tidegate_query::{Queries, Worker};
 
-use super::{Arguments, callers, upstreams};
+use super::callers::Callers;
+use super::{Arguments, callers, credential, upstreams};
 use crate::error::CommandError;
 use crate::keep::{causes, store_settings};
 use crate::run::{StoreWarning, check_shared};
@@ -25,6 +29,7 @@ const NAME: &str = "gateway";
 /// Runs the command until a signal ends the process.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let config = Config::load(arguments.config.as_deref())?;
+    ui::log_json(logs_json(&config));
     let gateway = gateway(&config)?;
     let tls = match (&arguments.tls_cert, &arguments.tls_key) {
         (Some(certificate), Some(key)) => {
@@ -71,18 +76,21 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
     while told.recv().await.is_some() {
         let file = file.clone();
         let built = tokio::task::spawn_blocking(move || -> Result<Gateway, CommandError> {
-            self::gateway(&Config::load(file.as_deref())?)
+            let config = Config::load(file.as_deref())?;
+            let gateway = self::gateway(&config)?;
+            ui::log_json(logs_json(&config));
+            Ok(gateway)
         });
         match built.await {
             Ok(Ok(new)) => match gateway.replace(new) {
                 Ok(()) => ui::note("tidegate: the configuration was read again"),
-                Err(error) => ui::note(&format!("tidegate: {error}; restart it to allow everybody")),
+                Err(error) => ui::warn(&format!("tidegate: {error}; restart it to allow everybody")),
             },
             Ok(Err(error)) => {
-                ui::note("tidegate: the configuration was not read again; the one before it stays");
+                ui::warn("tidegate: the configuration was not read again; the one before it stays");
                 ui::fail(&error);
             }
-            Err(_) => ui::note("tidegate: reading the configuration again failed; the one before it stays"),
+            Err(_) => ui::warn("tidegate: reading the configuration again failed; the one before it stays"),
         }
     }
 }
@@ -90,6 +98,11 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
 /// Other systems have no such signal.
 #[cfg(not(unix))]
 async fn reload_when_told(_: Option<PathBuf>, _: Arc<RunningGateway>) {}
+
+/// Returns whether lines of the log are JSON.
+fn logs_json(config: &Config) -> bool {
+    config.access().log_format == LogFormat::Json
+}
 
 /// Returns the gateway that a configuration describes.
 fn gateway(config: &Config) -> Result<Gateway, CommandError> {
@@ -112,7 +125,7 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let keep =
         UserStore::of_user(place.clone()).with_settings(settings.clone()).of_gateway().with_report(report);
     let keep = Arc::new(keep);
-    let (authenticate, govern) = callers::read(config, &keep, &place, &settings, NAME)?;
+    let Callers { authenticate, govern, trace } = callers::read(config, &keep, &place, &settings, NAME)?;
     let worker = Worker::current().map_err(CommandError::failed)?;
     let engines = Queries::new(tidegate_query::Limits::default(), worker);
     let policies = config.policies(NAME, Rules::default());
@@ -122,13 +135,23 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         .resolving_references()
         .saving_in(place)
         .in_front_of(servers.for_gate());
+    let credentials: Arc<dyn FindCredential> = match upstreams.iter().any(|one| one.user_credential.is_some())
+    {
+        true => Arc::new(StoredCredentials::new(credential::stored(keep.place(), &settings)?)),
+        false => Arc::new(NoCredentials),
+    };
     let settings = GatewaySettings {
         upstreams,
         clients: config.clients(),
         authenticate,
         govern,
+        credentials,
         program: std::env::current_exe().map_err(CommandError::failed)?,
-        log: Arc::new(|line: &str| ui::note(&format!("tidegate: {line}"))),
+        log: Arc::new(|line: Line<'_>| {
+            ui::log(line.level.name(), &format!("tidegate: {}", line.message), line.upstream);
+        }),
+        trace,
+        logs_stderr: logs_json(config),
     };
     Ok(Gateway::new(Arc::new(gate), servers, limits, Sealer::new(keep), settings))
 }

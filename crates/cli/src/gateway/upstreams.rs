@@ -4,10 +4,15 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use tidegate_config::{Config, Upstream, UpstreamSharing, UpstreamTarget as Target};
+use tidegate_config::{
+    Config, Upstream, UpstreamSharing, UpstreamTarget as Target, UserCredential, UserCredentialPlace,
+};
 use tidegate_gate::policy::Rules;
-use tidegate_proxy::http::gateway::{Sharing, UpstreamSettings, UpstreamTarget};
+use tidegate_proxy::http::gateway::{
+    CredentialPlace, Sharing, UpstreamSettings, UpstreamTarget, UserCredential as Sent,
+};
 use tidegate_proxy::http::{Remote, header_of};
+use tidegate_store::Credential;
 
 use crate::error::CommandError;
 use crate::run::required_variable;
@@ -26,6 +31,11 @@ fn settings(
     let policies = Arc::new(config.policies(&upstream.name, Rules::default()));
     Ok(UpstreamSettings {
         target: target(&upstream)?,
+        user_credential: upstream
+            .user_credential
+            .as_ref()
+            .map(|user| user_credential(&upstream.name, user))
+            .transpose()?,
         sharing: match upstream.sharing {
             UpstreamSharing::Auto => Sharing::Auto,
             UpstreamSharing::Shared => Sharing::Shared,
@@ -96,6 +106,30 @@ fn target(upstream: &Upstream) -> Result<UpstreamTarget, CommandError> {
             Ok(UpstreamTarget::Url(Arc::new(remote)))
         }
     }
+}
+
+/// Returns where the credential of each caller goes, with the one that the gateway reads lists with.
+fn user_credential(name: &str, user: &UserCredential) -> Result<Sent, CommandError> {
+    let of_upstream = |error: CommandError| error.hint(format!("see [upstream.{name}]"));
+    let place = match &user.place {
+        UserCredentialPlace::Bearer => CredentialPlace::Bearer,
+        UserCredentialPlace::Variable(variable) => CredentialPlace::Variable(variable.clone()),
+        UserCredentialPlace::Header(header) => {
+            let (name, _) = header_of(header, "").map_err(CommandError::bad_input).map_err(of_upstream)?;
+            CredentialPlace::Header(name)
+        }
+    };
+    let list = match (&user.list_env, &user.list_file) {
+        (Some(from), _) => Some(required_variable(from).map_err(of_upstream)?),
+        (None, Some(file)) => Some(secret(file).map_err(of_upstream)?),
+        (None, None) => None,
+    };
+    let credential = |text: String| {
+        let invalid =
+            || CommandError::bad_input("the credential to read lists with cannot be sent in a header");
+        Credential::new(&text).ok_or_else(invalid).map_err(of_upstream)
+    };
+    Ok(Sent { place, of_gateway: list.map(credential).transpose()? })
 }
 
 /// Reads a secret from a file, without the line end that editors add.

@@ -33,6 +33,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             "make one with tidegate store key -o FILE, and set encryption_key_file of [store] to FILE",
         ));
     };
+    #[cfg(feature = "gateway")]
+    let (place, settings) = (named.place.clone(), named.settings.clone());
     let opened = named.open_or_fail()?;
     let progress = ui::Progress::new();
     let rekeyed = opened.store.rekey(&mut |step| {
@@ -47,6 +49,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if !rekeyed.damaged.is_empty() {
         return Err(damaged(&rekeyed.damaged));
     }
+    #[cfg(feature = "gateway")]
+    crate::gateway::stored_credentials(&place, &settings)?.reseal().map_err(|error| {
+        out_of_reach(&shown, &error).hint(
+            "its results have the new key, but not all credentials of callers: keep previous_key_file, and run this again",
+        )
+    })?;
     match arguments.format {
         Format::Json => ui::json(&json!({"store": shown, "key": key, "bodies": rekeyed.bodies})),
         Format::Text if rekeyed.bodies == 0 => {

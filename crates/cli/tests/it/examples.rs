@@ -16,13 +16,22 @@ const NAME: &str = "list_issues-3f9c2kq7m0xw";
 const ELSEWHERE: [&str; 5] = [" -- ", " --url ", " --http ", " postgres://", "tidegate gateway --"];
 
 /// Done before an example that needs it.
-const BEFORE: [(&str, &str); 3] = [
+const BEFORE: [(&str, &str); 4] = [
     ("config check", "tidegate config init"),
     ("tidegate uninstall", "tidegate install --yes"),
     (
         "store rekey",
         "mkdir -p ~/.config/tidegate && tidegate store key -o ~/store.key && \
          printf '[store]\\nencryption_key_file = \"~/store.key\"\\n' > ~/.config/tidegate/tidegate.toml",
+    ),
+    (
+        "gateway credential",
+        "mkdir -p ~/.config/tidegate && tidegate store key -o ~/store.key && { \
+         printf '[store]\\nencryption_key_file = \"~/store.key\"\\n'; tidegate gateway key ada | tail -n 2; \
+         printf '[gateway.issuer.login]\\nissuer = \"https://login.example\"\\n'; \
+         printf '[upstream.github]\\nurl = \"http://127.0.0.1:9/mcp\"\\ncredentials = \"user\"\\n'; \
+         } > ~/.config/tidegate/tidegate.toml && echo s3cret > token && \
+         tidegate gateway credential set --owner key:ada --upstream github < token",
     ),
 ];
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,8 +13,10 @@ use crate::session::{handle, upstream};
 
 /// `tidegate gateway`, listening.
 pub(crate) struct Gateway {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) port: u16,
+    /// What it has written to stderr so far.
+    pub(crate) said: Arc<Mutex<String>>,
 }
 
 impl Gateway {
@@ -22,6 +25,11 @@ impl Gateway {
     }
 
     fn start_with(home: &Path, config: &str, flags: &[&str]) -> Self {
+        Self::start_in(home, config, flags, &[])
+    }
+
+    /// Starts it with more variables.
+    pub(crate) fn start_in(home: &Path, config: &str, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let file = home.join("gateway.toml");
         std::fs::write(&file, config).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
@@ -32,19 +40,28 @@ impl Gateway {
             .env("XDG_CONFIG_HOME", home)
             .env("GATEWAY_SECRET", "of the gateway")
             .env("TEAM_VALUE", "of the team")
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
+        let (mut line, mut before) = (String::new(), String::new());
         while !line.contains("listening on") {
             line.clear();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "it listens");
+            before += &line;
         }
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap();
-        Self { child, port }
+        let said = Arc::new(Mutex::new(before));
+        let saying = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                *saying.lock().unwrap() += &(line + "\n");
+            }
+        });
+        let address = line.split("/mcp").next().unwrap();
+        let port = address.rsplit(':').next().unwrap().parse().unwrap();
+        Self { child, port, said }
     }
 
     fn client(&self) -> Client {
@@ -107,7 +124,7 @@ pub(crate) fn two() -> String {
     section("one", "env = [\"UPSTREAM_PAGES=1\"]") + &section("two", "")
 }
 
-fn repeat(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn repeat(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < until, "{what}");

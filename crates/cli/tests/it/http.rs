@@ -320,10 +320,21 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one that answers only who sends a token that it knows.
+    #[cfg(all(unix, feature = "gateway"))]
+    pub(crate) fn guarded() -> Self {
+        Self::start_with(&[("REMOTE_GUARDED", "1")])
+    }
+
+    fn start_with(environment: &[(&str, &str)]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/remote.py");
         let mut child = Command::new("python3")
             .arg("-S")
             .arg(script)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -17,6 +17,10 @@ mod files;
 mod gateway;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_access;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_credentials;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_seen;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

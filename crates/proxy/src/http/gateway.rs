@@ -13,6 +13,7 @@
 
 mod client;
 mod connection;
+mod credential;
 mod dispatch;
 mod front;
 mod lister;
@@ -22,6 +23,7 @@ mod route;
 mod running;
 mod sessions;
 mod settings;
+mod trace;
 mod unrouted;
 mod upstream;
 
@@ -34,11 +36,16 @@ use tidegate_gate::{Caller, Gate, Principal as StorePrincipal, Servers};
 use tidegate_gateway::caller::{Authenticate, Principal};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::catalog::ListKind;
+use tidegate_gateway::credentials::FindCredential;
+use tidegate_gateway::log::{Level, Line};
 use tidegate_gateway::seal::Sealer;
+use tidegate_gateway::trace::Trace;
 use tokio::sync::{broadcast, watch};
 
 pub use running::{RunningGateway, Unprotected};
-pub use settings::{GatewaySettings, Sharing, UpstreamSettings, UpstreamTarget};
+pub use settings::{
+    CredentialPlace, GatewaySettings, Sharing, UpstreamSettings, UpstreamTarget, UserCredential,
+};
 
 use super::shared_server::Log;
 use crate::background::Background;
@@ -46,7 +53,7 @@ use crate::link::Link;
 use crate::spool::Limits;
 use client::ClientSession;
 use registry::{ListedServer, Registry};
-use upstream::Upstream;
+use upstream::{Upstream, UpstreamLog};
 
 /// The maximum number of sessions in memory. A session that was dropped is restored from its token.
 const MAX_SESSIONS: usize = 20_000;
@@ -67,6 +74,8 @@ pub struct Gateway {
     sealer: Arc<Sealer>,
     authenticate: Arc<dyn Authenticate>,
     govern: Arc<dyn Govern>,
+    credentials: Arc<dyn FindCredential>,
+    trace: Option<Arc<dyn Trace>>,
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
     ended: Mutex<HashMap<String, Instant>>,
@@ -110,14 +119,27 @@ impl Gateway {
         sealer: Sealer,
         settings: GatewaySettings,
     ) -> Self {
-        let GatewaySettings { upstreams, clients, authenticate, govern, program, log } = settings;
+        let GatewaySettings {
+            upstreams,
+            clients,
+            authenticate,
+            govern,
+            credentials,
+            trace,
+            program,
+            log,
+            logs_stderr,
+        } = settings;
         let caller = Caller::unknown(clients.clone());
         let longest = upstreams.iter().map(|upstream| upstream.timeout).max();
         let link = Link::new(gate, caller, crate::Mode::Shape, longest).with_limits(limits);
         let upstreams = upstreams.into_iter().enumerate().map(|(index, settings)| {
-            Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), Arc::clone(&log)))
+            let stderr = logs_stderr && matches!(settings.target, UpstreamTarget::Command { .. });
+            let log = UpstreamLog::new(&settings.name, &log, stderr);
+            Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), log))
         });
         let upstreams = upstreams.collect();
+        let log: Log = Arc::new(move |message| log(Line { level: Level::Warn, upstream: None, message }));
         Self {
             upstreams,
             registry: servers.0,
@@ -126,6 +148,8 @@ impl Gateway {
             sealer: Arc::new(sealer),
             authenticate,
             govern,
+            credentials,
+            trace,
             log,
             sessions: Mutex::default(),
             ended: Mutex::default(),
@@ -137,10 +161,13 @@ impl Gateway {
         }
     }
 
-    /// Ends the background thread after it has written the remaining entries of the ledger.
+    /// Ends the background thread, once it has written what is left for the ledger, and sends the last spans.
     fn finish_background(&self) {
         let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
         background.into_iter().for_each(Background::finish);
+        if let Some(trace) = &self.trace {
+            trace.finish();
+        }
     }
 
     /// Returns whether requests without credentials are refused.

@@ -62,7 +62,7 @@ impl HttpToStdio {
         log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            command: ServerCommand { program, command, environment: Environment::default() },
+            command: ServerCommand { program, command, environment: Environment::default(), stderr: None },
             link: Box::new(link),
             clients: Clients::Unknown,
             log: Arc::new(log),

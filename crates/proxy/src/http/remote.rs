@@ -57,6 +57,7 @@ impl RemoteError {
     }
 }
 
+#[derive(Clone)]
 enum Transport {
     Plain(Client<HttpConnector, Full<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
@@ -99,6 +100,14 @@ impl Remote {
             _ => return Err(RemoteError::Address),
         };
         Ok(Self { transport, url: uri, headers })
+    }
+
+    /// Returns the same server, to which a header is sent with every request. Both share connections of the transport.
+    #[cfg(feature = "gateway")]
+    pub(super) fn with_header(&self, name: HeaderName, value: HeaderValue) -> Self {
+        let mut headers = self.headers.clone();
+        headers.insert(name, value);
+        Self { transport: self.transport.clone(), url: self.url.clone(), headers }
     }
 
     /// Returns scheme, host and port of the address; what comes before and after them may be a secret.

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use hyper::header::HeaderMap;
 use tidegate_gate::raw::{self, Edits};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
@@ -35,6 +36,8 @@ const MAX_WAITING_MESSAGES: usize = 1024;
 const PLACES_FOR_RESPONSES: usize = 256;
 /// How many bytes may wait for a server that does not read.
 const MAX_WAITING_INPUT_BYTES: usize = 8 << 20;
+/// The longest line of a server in the log; the rest is a line of its own.
+const MAX_LOG_LINE_BYTES: u64 = 8192;
 /// How often tidegate checks whether a server that takes no more requests has answered all others.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -47,6 +50,8 @@ pub(super) struct ServerCommand {
     pub(super) program: PathBuf,
     pub(super) command: Vec<OsString>,
     pub(super) environment: Environment,
+    /// Takes what it writes to stderr; `None` if that goes to the stderr of tidegate.
+    pub(super) stderr: Option<Log>,
 }
 
 /// The environment variables of a server.
@@ -110,6 +115,12 @@ type SentRequests = Arc<Mutex<HashMap<u64, SentRequest>>>;
 struct InputLine {
     bytes: Vec<u8>,
     numbers: Vec<u64>,
+    /// Headers for a server over HTTP.
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "only a gateway has servers over HTTP here")
+    )]
+    headers: Option<Box<HeaderMap>>,
 }
 
 /// A server on stdio.
@@ -131,6 +142,22 @@ pub(super) struct SharedServer {
     tree: Option<ProcessTree>,
 }
 
+/// Logs what a server writes to stderr, line by line.
+async fn log_lines(stderr: impl AsyncRead + Unpin, log: Log) {
+    let (mut reader, mut line) = (tokio::io::BufReader::new(stderr), Vec::new());
+    loop {
+        line.clear();
+        let read = (&mut reader).take(MAX_LOG_LINE_BYTES).read_until(b'\n', &mut line).await;
+        if !matches!(read, Ok(1..)) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&line);
+        if !text.trim_end().is_empty() {
+            log(text.trim_end());
+        }
+    }
+}
+
 impl SharedServer {
     /// Starts a server. Messages that belong to no request go to `unrouted`.
     pub(super) fn start(
@@ -142,8 +169,11 @@ impl SharedServer {
     ) -> io::Result<Arc<Self>> {
         let mut start = async_command(&command.program, &command.command);
         command.environment.apply(&mut start);
-        let mut child =
-            start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+        let stderr = if command.stderr.is_some() { Stdio::piped() } else { Stdio::inherit() };
+        let mut child = start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn()?;
+        if let (Some(log), Some(stderr)) = (&command.stderr, child.stderr.take()) {
+            tokio::spawn(log_lines(stderr, Arc::clone(log)));
+        }
         let tree = ProcessTree::of_async(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the server has no streams"));
@@ -206,6 +236,17 @@ impl SharedServer {
         line: Option<ParsedLine>,
         deliveries: &DeliverySender,
     ) -> Vec<u64> {
+        self.send_with(link, line, deliveries, None)
+    }
+
+    /// Sends a message of a client, with headers if the server is reached over HTTP.
+    pub(super) fn send_with(
+        &self,
+        link: &Arc<Link>,
+        line: Option<ParsedLine>,
+        deliveries: &DeliverySender,
+        headers: Option<Box<HeaderMap>>,
+    ) -> Vec<u64> {
         let Some(line) = line else { return Vec::new() };
         let (mut numbers, mut edits) = (Vec::new(), Edits::new());
         for head in line.heads() {
@@ -229,7 +270,7 @@ impl SharedServer {
             let reason = self.exit.borrow().clone();
             self.fail(&numbers, &Failure::Unsent(reason.unwrap_or_else(|| "the server has ended".into())));
         } else {
-            self.write(line, numbers.clone());
+            self.write(line, numbers.clone(), headers);
         }
         numbers
     }
@@ -284,18 +325,18 @@ impl SharedServer {
         let cancel = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
         );
-        self.write([cancel.as_bytes(), b"\n"].concat(), Vec::new());
+        self.write([cancel.as_bytes(), b"\n"].concat(), Vec::new(), None);
     }
 
     /// Queues a line for the server. If the server does not read, the requests in the line are answered with an error.
-    fn write(&self, bytes: Vec<u8>, numbers: Vec<u64>) {
+    fn write(&self, bytes: Vec<u8>, numbers: Vec<u64>, headers: Option<Box<HeaderMap>>) {
         let length = bytes.len();
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) > MAX_WAITING_INPUT_BYTES {
             self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
             return self.fail(&numbers, &Failure::Unsent("the server does not read its input".into()));
         }
         // The task that writes lives as long as the server.
-        let _ = self.input.send(InputLine { bytes, numbers });
+        let _ = self.input.send(InputLine { bytes, numbers, headers });
     }
 
     /// Writes the lines that are queued, in order.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tidegate_gate::raw;
 use tidegate_gateway::catalog::{Announcement, Catalog, ListKind, Page};
+use tidegate_gateway::credentials::Credential;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::settings::{INHERITED_VARIABLES, UpstreamTarget};
@@ -66,6 +67,8 @@ pub(super) struct Connection {
     pub(super) announcement: Announcement,
     /// Whether the server has begun a session, in which it may keep state for one client.
     pub(super) has_session: bool,
+    /// The credential that the server was given.
+    pub(super) credential: Option<Credential>,
     used: Mutex<Instant>,
     calls: AtomicUsize,
     /// The permit for this process, of at most `max_processes`.
@@ -84,12 +87,13 @@ impl Connection {
         upstream: &Upstream,
         era: Era,
         client: &Introduction,
+        credential: Option<Credential>,
         place: Option<OwnedSemaphorePermit>,
         unrouted: mpsc::UnboundedSender<ServerMessage>,
     ) -> Result<Self, Problem> {
         let is_probe = era == Era::Modern && upstream.supported().modern.is_none();
         let patience = upstream.settings.start_timeout.min(if is_probe { PROBE_TIME } else { Duration::MAX });
-        let (server, http) = start(upstream, unrouted)?;
+        let (server, http) = start(upstream, credential.as_ref(), unrouted)?;
         let ending = EndUnlessKept(Some(&server));
         let ask = |method, params| ask(&server, &upstream.link, method, params, patience);
         let announced = match era {
@@ -111,6 +115,7 @@ impl Connection {
             server,
             era,
             has_session,
+            credential,
             used: Mutex::new(Instant::now()),
             calls: AtomicUsize::new(0),
             _place: place,
@@ -197,23 +202,32 @@ type Http = Option<std::sync::Weak<crate::http::stdio_to_http::StdioToHttp>>;
 /// Starts the process of a server, or the HTTP bridge to it.
 fn start(
     upstream: &Upstream,
+    credential: Option<&Credential>,
     unrouted: mpsc::UnboundedSender<ServerMessage>,
 ) -> Result<(Arc<SharedServer>, Http), Problem> {
+    let credential = upstream.settings.user_credential.as_ref().zip(credential);
     let timeout = Some(upstream.settings.timeout);
-    let log = Arc::clone(&upstream.log);
+    let log = Arc::clone(&upstream.log.warnings);
     match &upstream.settings.target {
         UpstreamTarget::Command { command, environment } => {
             let only = INHERITED_VARIABLES.map(str::to_owned).to_vec();
-            let environment =
-                Environment { only: Some(only), set: environment.clone(), ..Environment::default() };
+            let mut set = environment.clone();
+            set.extend(credential.and_then(|(user, credential)| user.variable(credential)));
+            let environment = Environment { only: Some(only), set, ..Environment::default() };
             let (program, command) = (upstream.program.clone(), command.clone());
-            let command = ServerCommand { program, command, environment };
+            let stderr = upstream.log.stderr.clone();
+            let command = ServerCommand { program, command, environment, stderr };
             let started = SharedServer::start(&command, upstream.link.limits(), timeout, unrouted, log);
             started.map(|server| (server, None)).map_err(|error| Problem::NotStarted(error.to_string()))
         }
         UpstreamTarget::Url(remote) => {
             let link = upstream.link.relaying();
-            let (server, http) = SharedServer::over_http(Arc::clone(remote), link, timeout, unrouted, log);
+            let header = credential.and_then(|(user, credential)| user.header(credential));
+            let remote = match header {
+                Some((name, value)) => Arc::new(remote.with_header(name, value)),
+                None => Arc::clone(remote),
+            };
+            let (server, http) = SharedServer::over_http(remote, link, timeout, unrouted, log);
             Ok((server, Some(http)))
         }
     }

@@ -8,11 +8,13 @@ use tidegate_gate::tier::Tier;
 use tidegate_gate::{RpcError, error_response, response};
 use tidegate_gateway::caller::{Principal, Use};
 use tidegate_gateway::calls::{End, Request};
+use tidegate_gateway::credentials::Credential;
 
 use super::Gateway;
 use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, introduced};
 use super::route::{Route, ServerRoute, route};
+use super::trace::{self, Course, OpenSpan, Subject, TraceHeaders, Traced};
 use super::upstream::{Problem, Upstream, Whose};
 use crate::http::exchange::pass_on;
 use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, deliveries};
@@ -32,6 +34,8 @@ pub(super) struct Asker {
     pub(super) session: Option<Arc<ClientSession>>,
     pub(super) exchange: Arc<Link>,
     pub(super) deliveries: DeliverySender,
+    /// The context of the HTTP request.
+    pub(super) traces: TraceHeaders,
 }
 
 /// Returns whether a caller may use the named tool or prompt of a server; without a name, the rest of it, such as resources.
@@ -55,6 +59,14 @@ fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
 impl Asker {
     fn era(&self) -> Era {
         if self.session.is_some() { Era::Legacy } else { Era::Modern }
+    }
+
+    /// Returns whose a connection is that is not shared.
+    pub(super) fn whose(&self) -> Whose {
+        match &self.session {
+            Some(session) => Whose::Session(session.server.id.clone()),
+            None => Whose::Caller(self.principal.name().to_owned()),
+        }
     }
 
     /// Returns how the client introduces itself to a server, on a connection of its own.
@@ -135,9 +147,11 @@ impl Gateway {
             server: &upstream.settings.name,
             tool: way.name.as_deref().unwrap_or_default(),
         };
-        let admitted = match self.govern.admit(request).await {
-            Ok(admitted) => admitted,
+        let (span, traced) = self.begin_span(&asker, &message, &request);
+        let mut course = match self.govern.admit(request).await {
+            Ok(admitted) => Course::new(admitted, span),
             Err(challenge) => {
+                span.into_iter().for_each(OpenSpan::refused);
                 let error = RpcError { code: -32000, message: challenge.message };
                 return self.answer(&asker, &id, Err(error));
             }
@@ -145,9 +159,11 @@ impl Gateway {
         let connection = match self.connect(&upstream, &asker).await {
             Ok(connection) => connection,
             Err(problem) => {
-                // If all its processes are in use, the server is not unreachable.
-                let is_full = matches!(problem, Problem::Full { .. });
-                admitted.end(if is_full { End::Abandoned } else { End::Unreachable });
+                // If all its processes are in use, the server is not unreachable, and one that refuses the credential of a
+                // caller works for the others.
+                let is_of_caller =
+                    matches!(problem, Problem::Full { .. }) || upstream.settings.user_credential.is_some();
+                course.end(if is_of_caller { End::Abandoned } else { End::Unreachable });
                 return self.explain(&asker, &upstream, &id, &method, &problem);
             }
         };
@@ -159,16 +175,21 @@ impl Gateway {
             message = introduced(message, &asker.introduction());
         }
         let (sender, mut receiver) = deliveries();
-        let numbers = connection.server.send(&asker.exchange, Some(message), &sender);
+        let headers = traced.as_ref().and_then(Traced::headers);
+        let message = traced.iter().fold(message, |message, traced| traced.put(message));
+        let numbers = connection.server.send_with(&asker.exchange, Some(message), &sender, headers);
         drop(sender);
         let mut waiting = AbandonOnDrop { server: Some(Arc::clone(&connection.server)), numbers };
         while let Some(delivery) = receiver.recv().await {
             let (is_response, code) = (delivery.is_response, delivery.error_code);
+            if is_response {
+                course.answered(&delivery.message);
+            }
             deliver(&asker.deliveries, delivery);
             if is_response {
                 waiting.server = None;
                 connection.touch();
-                return admitted.end(match code {
+                return course.end(match code {
                     None => End::Answered,
                     Some(TIMEOUT_CODE) => End::Unreachable,
                     Some(code) => End::Failed(code),
@@ -176,6 +197,20 @@ impl Gateway {
             }
         }
         waiting.server = None;
+    }
+
+    /// Begins the span of a request, where traces are taken; also returns the context that goes on.
+    fn begin_span(
+        &self,
+        asker: &Asker,
+        message: &ParsedLine,
+        request: &Request<'_>,
+    ) -> (Option<OpenSpan>, Option<Traced>) {
+        let Request { method, server, tool, .. } = *request;
+        let subject = Subject { method, server, tool };
+        let begun =
+            self.trace.as_ref().and_then(|trace| trace::begin(trace, &asker.traces, message, &subject));
+        begun.map_or((None, None), |(span, traced)| (span, Some(traced)))
     }
 
     /// Records that the client subscribes to a resource or unsubscribes. Returns whether the gateway answers this itself, because
@@ -203,7 +238,8 @@ impl Gateway {
 
     /// Reports what is wrong with a server: in a result for a tool call, because models read results, otherwise in an error.
     fn explain(&self, asker: &Asker, upstream: &Upstream, id: &[u8], method: &str, problem: &Problem) {
-        let text = problem.explain(&upstream.settings.name);
+        let owner = upstream.settings.user_credential.as_ref().map(|_| asker.principal.name());
+        let text = problem.explain(&upstream.settings.name, owner);
         let outcome = match method {
             "tools/call" => {
                 let mut result = json!({"content": [{"type": "text", "text": text}], "isError": true});
@@ -223,18 +259,19 @@ impl Gateway {
         upstream: &Arc<Upstream>,
         asker: &Asker,
     ) -> Result<Arc<Connection>, Problem> {
+        let credential = self.credential_of(upstream, asker).await?;
         let supported = upstream.supported();
         let era = match (asker.era(), supported.legacy, supported.modern) {
             (Era::Legacy, Some(false), _) => Era::Modern,
             (Era::Modern, _, Some(false)) => Era::Legacy,
             (era, _, _) => era,
         };
-        let connected = self.connect_in(era, upstream, asker).await;
+        let connected = self.connect_in(era, upstream, asker, credential.clone()).await;
         let is_unknown = era == Era::Modern && supported.modern.is_none();
         match connected {
             // Most servers that do not support `server/discover` say so; some exit or do not answer.
             Err(problem) if is_unknown && !matches!(problem, Problem::Full { .. }) => {
-                let connected = self.connect_in(Era::Legacy, upstream, asker).await;
+                let connected = self.connect_in(Era::Legacy, upstream, asker, credential).await;
                 if connected.is_ok() {
                     upstream.lacks(Era::Modern);
                 }
@@ -249,19 +286,17 @@ impl Gateway {
         era: Era,
         upstream: &Arc<Upstream>,
         asker: &Asker,
+        credential: Option<Credential>,
     ) -> Result<Arc<Connection>, Problem> {
         if upstream.is_shared(era) {
             let client = Introduction::of_gateway();
             let routed = self.taking_unrouted(upstream, None);
-            return upstream.connection(Whose::Everybody(era), era, &client, routed).await;
+            return upstream.connection(Whose::Everybody(era), era, &client, credential, routed).await;
         }
-        let whose = match &asker.session {
-            Some(session) => Whose::Session(session.server.id.clone()),
-            None => Whose::Caller(asker.principal.name().to_owned()),
-        };
         let session = asker.session.as_ref();
         // Only a client with a session can answer requests of a server.
         let client = asker.introduction();
-        upstream.connection(whose, era, &client, self.taking_unrouted(upstream, session)).await
+        let routed = self.taking_unrouted(upstream, session);
+        upstream.connection(asker.whose(), era, &client, credential, routed).await
     }
 }

@@ -5,12 +5,15 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tidegate_gateway::catalog::{Announcement, Catalog};
+use tidegate_gateway::catalog::{Announcement, Catalog, ListKind};
+use tidegate_gateway::log::Level;
 
 use super::Gateway;
 use super::connection::{Era, Introduction};
+use super::dispatch::Asker;
+use super::own::LIST_PATIENCE;
 use super::upstream::{Problem, Upstream, Whose};
 
 /// The pause after the first failure; each further one takes twice as long.
@@ -29,13 +32,22 @@ pub(super) async fn keep_listed(gateway: Weak<Gateway>, upstream: Arc<Upstream>)
         let Some(running) = gateway.upgrade() else { return };
         let outcome = running.read_lists(&upstream).await;
         let problem = outcome.err();
-        running.log_problem(&upstream, problem.as_ref());
+        log_problem(&upstream, problem.as_ref());
         let wait = if problem.is_some() { pause } else { REFRESH_INTERVAL };
         pause = if problem.is_some() { (pause * 2).min(MAX_PAUSE) } else { FIRST_PAUSE };
         running.note_listed(&upstream, problem);
         drop(running);
         tokio::select! {
-            () = upstream.lists_changed.notified() => tokio::time::sleep(SETTLE_TIME).await,
+            () = upstream.lists_changed.notified() => {
+                tokio::time::sleep(SETTLE_TIME).await;
+                if upstream.is_listed_by_callers() {
+                    // The next caller that asks reads them.
+                    *upstream.listed_for_caller.lock().await = None;
+                    if let Some(running) = gateway.upgrade() {
+                        running.announce_changes(&ListKind::ALL);
+                    }
+                }
+            }
             () = tokio::time::sleep(wait) => {}
         }
     }
@@ -56,8 +68,12 @@ impl Gateway {
         let client = Introduction::of_gateway();
         let era = if upstream.supported().legacy == Some(false) { Era::Modern } else { Era::Legacy };
         let whose = |era| if upstream.is_shared(era) { Whose::Everybody(era) } else { Whose::Gateway };
-        let connect =
-            |era| upstream.connection(whose(era), era, &client, self.taking_unrouted(upstream, None));
+        let user = upstream.settings.user_credential.as_ref();
+        let credential = user.and_then(|user| user.of_gateway.clone());
+        let connect = |era| {
+            let routed = self.taking_unrouted(upstream, None);
+            upstream.connection(whose(era), era, &client, credential.clone(), routed)
+        };
         let mut connected = connect(era).await;
         // A server without sessions does not know `initialize`.
         let is_unknown = era == Era::Legacy && upstream.supported().legacy.is_none();
@@ -73,17 +89,34 @@ impl Gateway {
         Ok((connected.announcement.clone(), catalog))
     }
 
-    /// Logs that the lists of a server cannot be read, or can be again; once for each problem.
-    fn log_problem(&self, upstream: &Upstream, problem: Option<&Problem>) {
-        let before = upstream.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let name = &upstream.settings.name;
-        match problem {
-            Some(problem) if before.as_ref() != Some(problem) => {
-                (self.log)(&format!("the lists of the server {name:?} cannot be read: {problem}"));
+    /// Reads the lists that only callers can read, on connections of this caller: nobody's credential is used while they ask for
+    /// nothing. What one caller was shown is in the lists of all who may use the server.
+    pub(super) async fn read_lists_for(self: &Arc<Self>, asker: &Asker) {
+        let reading =
+            self.upstreams.iter().filter(|upstream| upstream.is_listed_by_callers()).map(|upstream| {
+                let (gateway, upstream, asker) = (Arc::clone(self), Arc::clone(upstream), asker.clone());
+                tokio::spawn(async move {
+                    let mut listed = upstream.listed_for_caller.lock().await;
+                    if listed.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL) {
+                        return;
+                    }
+                    // Those who have no credential, or one that is not accepted, see what others have read.
+                    let Ok(connection) = gateway.connect(&upstream, &asker).await else { return };
+                    let Ok(catalog) = connection.catalog(&upstream).await else { return };
+                    let changed =
+                        gateway.registry.set(upstream.index, connection.announcement.clone(), catalog);
+                    gateway.announce_changes(&changed);
+                    *listed = Some(Instant::now());
+                })
+            });
+        let reading: Vec<_> = reading.collect();
+        let all = async {
+            for reading in reading {
+                drop(reading.await);
             }
-            None if before.is_some() => (self.log)(&format!("the lists of the server {name:?} were read")),
-            _ => {}
-        }
+        };
+        // What is not there by then is there for the next list.
+        let _ = tokio::time::timeout(LIST_PATIENCE, all).await;
     }
 
     /// Records whether the lists of a server could be read. Once every server was tried, no request waits for lists any more.
@@ -102,5 +135,28 @@ impl Gateway {
         if !*is_listed.borrow() {
             let _ = tokio::time::timeout(patience, is_listed.wait_for(|listed| *listed)).await;
         }
+    }
+}
+
+/// Logs that the lists of a server cannot be read, or can be again; once for each problem.
+fn log_problem(upstream: &Upstream, problem: Option<&Problem>) {
+    let before = upstream.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let name = &upstream.settings.name;
+    match problem {
+        Some(problem) if before.as_ref() != Some(problem) => {
+            let user = upstream.settings.user_credential.as_ref();
+            let advice = match user.is_some_and(|user| user.of_gateway.is_none()) {
+                true => {
+                    "; they are read when a caller with a credential asks for them, or always with list_credential_env"
+                }
+                false => "",
+            };
+            let message = format!("the lists of the server {name:?} cannot be read: {problem}{advice}");
+            upstream.log.write(Level::Warn, &message);
+        }
+        None if before.is_some() => {
+            upstream.log.write(Level::Info, &format!("the lists of the server {name:?} were read"));
+        }
+        _ => {}
     }
 }

@@ -21,7 +21,7 @@ use crate::http::shared_server::{Delivery, deliver};
 use crate::message::ParsedLine;
 
 /// How long the first requests wait for servers whose lists were not read yet.
-const LIST_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
 /// The key of `_meta` that names the subscription to which a notification belongs.
 const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -56,7 +56,7 @@ impl Gateway {
         let params: Value = serde_json::from_slice(&message.bytes[params]).unwrap_or_default();
         let result = match own {
             OwnMethod::Initialize => self.initialized(&asker).await,
-            OwnMethod::Discover => self.discovered().await,
+            OwnMethod::Discover => self.discovered(&asker).await,
             OwnMethod::Ping => Ok(b"{}".to_vec()),
             OwnMethod::SetLevel => {
                 if let Some(session) = &asker.session {
@@ -75,8 +75,9 @@ impl Gateway {
         self.answer(&asker, &id, result);
     }
 
-    async fn initialized(&self, asker: &Asker) -> Result<Vec<u8>, RpcError> {
+    async fn initialized(self: &Arc<Self>, asker: &Asker) -> Result<Vec<u8>, RpcError> {
         self.wait_until_listed(LIST_PATIENCE).await;
+        self.read_lists_for(asker).await;
         let version = asker.session.as_ref().map_or("", |session| session.server.version.as_str());
         let mut result = announcement(&self.registry.snapshot(), &self.registry.servers);
         result.insert("protocolVersion".into(), version.into());
@@ -84,8 +85,9 @@ impl Gateway {
         Ok(Value::Object(result).to_string().into_bytes())
     }
 
-    async fn discovered(&self) -> Result<Vec<u8>, RpcError> {
+    async fn discovered(self: &Arc<Self>, asker: &Asker) -> Result<Vec<u8>, RpcError> {
         self.wait_until_listed(LIST_PATIENCE).await;
+        self.read_lists_for(asker).await;
         let mut result = announcement(&self.registry.snapshot(), &self.registry.servers);
         let versions: Vec<&str> = [MODERN_VERSION].into_iter().chain(LEGACY_VERSIONS).collect();
         result.insert("supportedVersions".into(), versions.into());
@@ -95,8 +97,14 @@ impl Gateway {
     }
 
     /// Returns a page of a merged list, with the entries that the caller may use.
-    async fn listed(&self, asker: &Asker, kind: ListKind, params: &Value) -> Result<Vec<u8>, RpcError> {
+    async fn listed(
+        self: &Arc<Self>,
+        asker: &Asker,
+        kind: ListKind,
+        params: &Value,
+    ) -> Result<Vec<u8>, RpcError> {
         self.wait_until_listed(LIST_PATIENCE).await;
+        self.read_lists_for(asker).await;
         let snapshot = self.registry.snapshot();
         let may = |entry: &&ListedEntry| {
             let tool = matches!(kind, ListKind::Tools | ListKind::Prompts).then_some(entry.key.as_str());

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderName;
 use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
 use tidegate_gateway::caller::Authenticate;
 use tidegate_gateway::calls::Govern;
+use tidegate_gateway::credentials::{Credential, FindCredential};
+use tidegate_gateway::log::Log;
+use tidegate_gateway::trace::Trace;
 
 use crate::http::remote::Remote;
 
@@ -18,6 +22,8 @@ pub struct UpstreamSettings {
     pub name: String,
     /// How it is reached.
     pub target: UpstreamTarget,
+    /// Where the credential of each caller goes, if it gets that. Then no two callers share a connection.
+    pub user_credential: Option<UserCredential>,
     /// Whose requests share a connection to it.
     pub sharing: Sharing,
     /// Whether its tools and prompts keep their own names, because it is the only server.
@@ -49,6 +55,25 @@ pub enum UpstreamTarget {
     Url(Arc<Remote>),
 }
 
+/// How a server gets the credential of each caller.
+pub struct UserCredential {
+    /// Where it goes.
+    pub place: CredentialPlace,
+    /// The credential of the gateway, with which it reads lists.
+    pub of_gateway: Option<Credential>,
+}
+
+/// Where the credential of a caller goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialPlace {
+    /// To the header `Authorization`, as a bearer token.
+    Bearer,
+    /// To another header.
+    Header(HeaderName),
+    /// To a variable of the process.
+    Variable(String),
+}
+
 /// Whose requests share a connection to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
@@ -70,10 +95,16 @@ pub struct GatewaySettings {
     pub authenticate: Arc<dyn Authenticate>,
     /// Limits and counts requests.
     pub govern: Arc<dyn Govern>,
+    /// Finds the credentials of callers for servers.
+    pub credentials: Arc<dyn FindCredential>,
     /// The `tidegate` program, which runs as the guard of each server process.
     pub program: PathBuf,
+    /// Takes the spans of requests; without it, contexts are not passed on in headers.
+    pub trace: Option<Arc<dyn Trace>>,
     /// Writes a line to the log.
-    pub log: Arc<dyn Fn(&str) + Send + Sync>,
+    pub log: Log,
+    /// Whether what servers write to stderr goes to the log, instead of to the stderr of the gateway as it is.
+    pub logs_stderr: bool,
 }
 
 /// The environment variables that every server process inherits. Others may hold secrets of the gateway.

@@ -81,7 +81,7 @@ impl Gateway {
                 };
                 self.reply(connection, error_response(head.id_bytes(), &error));
             }
-            return (self.log)(&format!(
+            return (upstream.log.warnings)(&format!(
                 "dropped {method} of the server {:?}, which belongs to no request: its clients share the connection",
                 upstream.settings.name
             ));

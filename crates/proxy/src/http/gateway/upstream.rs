@@ -6,6 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_gateway::credentials::Credential;
+use tidegate_gateway::log::{Level, Line};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::connection::{Connection, Era, Introduction};
@@ -33,20 +35,38 @@ pub(super) enum Problem {
          queue_seconds of [upstream.{name}])"
     )]
     Full { name: String, places: usize, seconds: u64 },
+    #[error("it needs a credential of this caller, {owner:?}, and there is none")]
+    NoCredential { owner: String, server: String },
+    #[error("the credential of this caller for it cannot be read")]
+    CredentialUnreadable,
 }
 
 impl Problem {
-    /// Says what is wrong with a server, and what to do.
-    pub(super) fn explain(&self, server: &str) -> String {
-        let advice = match self {
-            Self::Full { .. } => "try again in a moment",
-            Self::Refused { message, .. } if says_unauthorized(message) => {
-                "the gateway's own credential for it is missing or no longer valid; the administrator of the gateway must renew it"
+    /// Says what is wrong with a server, and what to do. `owner` is the caller whose credential the server gets, if it does.
+    pub(super) fn explain(&self, server: &str, owner: Option<&str>) -> String {
+        let advice = match (self, owner) {
+            (Self::NoCredential { owner, server }, _) => {
+                format!("the administrator of the gateway sets it with: {}", set_command(owner, server))
             }
-            _ => "try again later, or tell the administrator of the gateway",
+            (Self::Full { .. } | Self::CredentialUnreadable, _) => "try again in a moment".to_owned(),
+            (Self::Refused { message, .. }, Some(owner)) if says_unauthorized(message) => format!(
+                "the credential of this caller for it is no longer valid; the administrator of the gateway sets another with: {}",
+                set_command(owner, server)
+            ),
+            (Self::Refused { message, .. }, None) if says_unauthorized(message) => {
+                "the gateway's own credential for it is missing or no longer valid; the administrator of the gateway must renew it"
+                    .to_owned()
+            }
+            _ => "try again later, or tell the administrator of the gateway".to_owned(),
         };
         format!("the server {server:?} cannot be used now: {self}; nothing was run; {advice}")
     }
+}
+
+/// Returns the command that sets a credential.
+fn set_command(owner: &str, server: &str) -> String {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+    format!("tidegate gateway credential set --owner {} --upstream {}", quoted(owner), quoted(server))
 }
 
 fn says_unauthorized(message: &str) -> bool {
@@ -74,6 +94,36 @@ struct Slot {
     failure: Mutex<Option<(Problem, Era, Instant)>>,
 }
 
+/// The log of a server, whose lines name it.
+pub(super) struct UpstreamLog {
+    name: String,
+    all: tidegate_gateway::log::Log,
+    /// Takes what is wrong with a connection.
+    pub(super) warnings: Log,
+    /// Takes what its processes write to stderr, if that goes to the log.
+    pub(super) stderr: Option<Log>,
+}
+
+impl UpstreamLog {
+    pub(super) fn new(name: &str, all: &tidegate_gateway::log::Log, has_stderr: bool) -> Self {
+        let lines = |level| -> Log {
+            let (all, name) = (Arc::clone(all), name.to_owned());
+            Arc::new(move |message| all(Line { level, upstream: Some(&name), message }))
+        };
+        Self {
+            name: name.to_owned(),
+            all: Arc::clone(all),
+            warnings: lines(Level::Warn),
+            stderr: has_stderr.then(|| lines(Level::Info)),
+        }
+    }
+
+    /// Writes a line.
+    pub(super) fn write(&self, level: Level, message: &str) {
+        (self.all)(Line { level, upstream: Some(&self.name), message });
+    }
+}
+
 /// What a server was found to support.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Supported {
@@ -91,13 +141,15 @@ pub(super) struct Upstream {
     pub(super) program: PathBuf,
     /// Makes links that change nothing in messages.
     pub(super) link: Link,
-    pub(super) log: Log,
+    pub(super) log: UpstreamLog,
     /// Notified when its lists may have changed.
     pub(super) lists_changed: Notify,
     /// Why its lists could not be read the last time.
     pub(super) problem: Mutex<Option<Problem>>,
     /// Whether reading its lists was tried at least once.
     pub(super) was_tried: AtomicBool,
+    /// When its lists were read for a caller, with the credential of that caller.
+    pub(super) listed_for_caller: tokio::sync::Mutex<Option<Instant>>,
     supported: Mutex<Supported>,
     slots: Mutex<HashMap<Whose, Arc<Slot>>>,
     places: Arc<Semaphore>,
@@ -109,7 +161,7 @@ impl Upstream {
         settings: UpstreamSettings,
         program: PathBuf,
         link: Link,
-        log: Log,
+        log: UpstreamLog,
     ) -> Self {
         let places = Arc::new(Semaphore::new(settings.max_processes.max(1)));
         let remote = match &settings.target {
@@ -126,6 +178,7 @@ impl Upstream {
             lists_changed: Notify::new(),
             problem: Mutex::default(),
             was_tried: AtomicBool::new(false),
+            listed_for_caller: tokio::sync::Mutex::default(),
             supported: Mutex::default(),
             slots: Mutex::default(),
             places,
@@ -143,6 +196,9 @@ impl Upstream {
 
     /// Returns whether all callers share the connections of an era.
     pub(super) fn is_shared(&self, era: Era) -> bool {
+        if self.settings.user_credential.is_some() {
+            return false;
+        }
         match self.settings.sharing {
             Sharing::Shared => true,
             Sharing::Caller => false,
@@ -159,17 +215,26 @@ impl Upstream {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a connection of an era, and opens it if necessary. `routed` handles the messages that belong to no request.
+    /// Returns whether its lists are read with the credentials of callers, because the gateway has none of its own for it and it
+    /// lists nothing without one.
+    pub(super) fn is_listed_by_callers(&self) -> bool {
+        let has_none = self.settings.user_credential.as_ref().is_some_and(|user| user.of_gateway.is_none());
+        has_none && self.problem.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Returns a connection of an era, with a credential, and opens it if necessary. `routed` handles the messages that belong to no request.
     pub(super) async fn connection(
         &self,
         whose: Whose,
         era: Era,
         client: &Introduction,
+        credential: Option<Credential>,
         routed: impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>),
     ) -> Result<Arc<Connection>, Problem> {
         let slot = Arc::clone(self.slots().entry(whose).or_default());
         let mut place = slot.connection.lock().await;
-        if let Some(open) = place.as_ref().filter(|open| !open.has_ended()) {
+        let is_usable = |open: &&Arc<Connection>| !open.has_ended() && open.credential == credential;
+        if let Some(open) = place.as_ref().filter(is_usable) {
             open.touch();
             return Ok(Arc::clone(open));
         }
@@ -182,7 +247,7 @@ impl Upstream {
         }
         let (unrouted, messages) = mpsc::unbounded_channel();
         let permit = self.place().await?;
-        let opened = Connection::open(self, era, client, permit, unrouted).await;
+        let opened = Connection::open(self, era, client, credential, permit, unrouted).await;
         let failure = opened.as_ref().err().map(|problem| (problem.clone(), era, Instant::now()));
         *slot.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         let opened = Arc::new(opened?);

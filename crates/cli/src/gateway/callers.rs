@@ -11,11 +11,11 @@ use tidegate_access::auth::role::{Role, Roles};
 use tidegate_access::auth::{Authentication, KeyCaller};
 use tidegate_access::govern::{Audit, Governance, Metrics, QueueSettings};
 use tidegate_config::{Access, AccessIssuer, AccessRole, Config};
-use tidegate_gate::{Principal, StoreLocation, StoreSettings, UserStore};
+use tidegate_gate::{Principal, UserStore};
 use tidegate_gateway::caller::{Authenticate, Unauthenticated};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::limits::Limits;
-use tidegate_store::{Clock, DailyTotals, MemoryTotals, SystemClock};
+use tidegate_store::{Clock, DailyTotals, MemoryTotals, PostgresStore, SystemClock};
 
 use crate::error::CommandError;
 use crate::ui;
@@ -27,8 +27,7 @@ pub(super) type Callers = (Arc<dyn Authenticate>, Arc<dyn Govern>);
 pub(super) fn read(
     config: &Config,
     keep: &Arc<UserStore>,
-    place: &StoreLocation,
-    settings: &StoreSettings,
+    database: Option<Arc<PostgresStore>>,
     name: &'static str,
 ) -> Result<Callers, CommandError> {
     let access = config.access();
@@ -41,7 +40,7 @@ pub(super) fn read(
     };
     let keep = Arc::clone(keep);
     let owner_of = Box::new(move |id: &_| keep.of_principal(&Principal::Named(Clone::clone(id)), name).owner);
-    let totals = totals(&access, place, settings)?;
+    let totals = totals(&access, database);
     let govern = Governance::new(queue, totals, Metrics::default(), audit, Arc::clone(&clock), owner_of);
     govern.flush_forever(|line| ui::note(&format!("tidegate: {line}")));
     Ok((authentication(access, clock)?, Arc::new(govern)))
@@ -98,20 +97,12 @@ fn role(configured: AccessRole) -> Role {
 
 /// Returns the totals of today: in the database where there is one, else those of this process, which outlive a change of the
 /// configuration.
-fn totals(
-    access: &Access,
-    place: &StoreLocation,
-    settings: &StoreSettings,
-) -> Result<Arc<dyn DailyTotals>, CommandError> {
+fn totals(access: &Access, database: Option<Arc<PostgresStore>>) -> Arc<dyn DailyTotals> {
     static OF_PROCESS: OnceLock<Arc<MemoryTotals>> = OnceLock::new();
     let is_limited = access.roles.iter().any(|role| role.limits[1..].iter().any(Option::is_some));
-    match place.remote() {
-        Some(remote) if is_limited => {
-            let store =
-                remote.connect(settings, Arc::new(SystemClock)).map_err(CommandError::out_of_reach)?;
-            Ok(Arc::new(store))
-        }
-        _ => Ok(Arc::clone(OF_PROCESS.get_or_init(Arc::default)) as Arc<dyn DailyTotals>),
+    match database.filter(|_| is_limited) {
+        Some(database) => database,
+        None => Arc::clone(OF_PROCESS.get_or_init(Arc::default)) as Arc<dyn DailyTotals>,
     }
 }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use tidegate_config::{Config, FILE_NAME};
 use tidegate_gate::policy::Rules;
-use tidegate_gate::{Gate, Setup, UserStore};
+use tidegate_gate::{Gate, Setup, StoreLocation, StoreSettings, UserStore};
 use tidegate_gateway::seal::Sealer;
 use tidegate_proxy::Limits;
 use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, RunningGateway};
 use tidegate_proxy::http::{Backend, Options, Safety, ServeError, Tls, serve};
 use tidegate_query::{Queries, Worker};
+use tidegate_store::{PostgresStore, ReplicaMessages, SystemClock};
 
 use super::{Arguments, callers, upstreams};
 use crate::error::CommandError;
@@ -91,6 +92,16 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
 #[cfg(not(unix))]
 async fn reload_when_told(_: Option<PathBuf>, _: Arc<RunningGateway>) {}
 
+/// Connects to the database that the replicas share, if there is one.
+fn database(
+    place: &StoreLocation,
+    settings: &StoreSettings,
+) -> Result<Option<Arc<PostgresStore>>, CommandError> {
+    let Some(remote) = place.remote() else { return Ok(None) };
+    let connected = remote.connect(settings, Arc::new(SystemClock)).map_err(CommandError::out_of_reach)?;
+    Ok(Some(Arc::new(connected)))
+}
+
 /// Returns the gateway that a configuration describes.
 fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let (place, settings) = (config.place(), store_settings(config)?);
@@ -112,7 +123,8 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let keep =
         UserStore::of_user(place.clone()).with_settings(settings.clone()).of_gateway().with_report(report);
     let keep = Arc::new(keep);
-    let (authenticate, govern) = callers::read(config, &keep, &place, &settings, NAME)?;
+    let database = database(&place, &settings)?;
+    let (authenticate, govern) = callers::read(config, &keep, database.clone(), NAME)?;
     let worker = Worker::current().map_err(CommandError::failed)?;
     let engines = Queries::new(tidegate_query::Limits::default(), worker);
     let policies = config.policies(NAME, Rules::default());
@@ -127,6 +139,7 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         clients: config.clients(),
         authenticate,
         govern,
+        replicas: database.map(|database| database as Arc<dyn ReplicaMessages>),
         program: std::env::current_exe().map_err(CommandError::failed)?,
         log: Arc::new(|line: &str| ui::note(&format!("tidegate: {line}"))),
     };

@@ -18,6 +18,7 @@ mod front;
 mod lister;
 mod own;
 mod registry;
+mod replicas;
 mod route;
 mod running;
 mod sessions;
@@ -46,12 +47,15 @@ use crate::link::Link;
 use crate::spool::Limits;
 use client::ClientSession;
 use registry::{ListedServer, Registry};
+use replicas::Replicas;
 use upstream::Upstream;
 
 /// How many sessions are remembered. One that is forgotten is known again by its token.
 const MAX_SESSIONS: usize = 20_000;
 /// How long a session that is not used is remembered.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
+/// How long the token of a session is valid.
+const MAX_SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How many ended sessions are remembered, whose tokens are not valid any more.
 const MAX_ENDED_SESSIONS: usize = 10_000;
 /// How many changes of lists may wait for a client that does not read.
@@ -70,6 +74,7 @@ pub struct Gateway {
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
     ended: Mutex<HashMap<String, Instant>>,
+    replicas: Replicas,
     /// The lists that have changed.
     changes: broadcast::Sender<ListKind>,
     /// Whether the lists of every server were read, or could not be.
@@ -110,7 +115,7 @@ impl Gateway {
         sealer: Sealer,
         settings: GatewaySettings,
     ) -> Self {
-        let GatewaySettings { upstreams, clients, authenticate, govern, program, log } = settings;
+        let GatewaySettings { upstreams, clients, authenticate, govern, replicas, program, log } = settings;
         let caller = Caller::unknown(clients.clone());
         let longest = upstreams.iter().map(|upstream| upstream.timeout).max();
         let link = Link::new(gate, caller, crate::Mode::Shape, longest).with_limits(limits);
@@ -129,6 +134,7 @@ impl Gateway {
             log,
             sessions: Mutex::default(),
             ended: Mutex::default(),
+            replicas: Replicas::new(replicas),
             changes: broadcast::Sender::new(MAX_WAITING_CHANGES),
             is_listed: watch::Sender::new(false),
             ticks: OnceLock::new(),
@@ -152,6 +158,7 @@ impl Gateway {
     pub(super) fn start(self: &Arc<Self>) {
         let background = self.link.start_background();
         *self.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
+        self.listen_to_replicas();
         for upstream in &self.upstreams {
             tokio::spawn(lister::keep_listed(Arc::downgrade(self), Arc::clone(upstream)));
         }

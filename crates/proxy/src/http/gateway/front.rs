@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::Gateway;
 use super::dispatch::{Asker, may_use};
+use super::replicas::Via;
 use super::route::{Route, ServerRoute};
 use crate::http::body::{Body, full, stream};
 use crate::http::exchange::{self, Refusal, answer, failure, refuse};
@@ -246,8 +247,8 @@ impl Gateway {
                     let task = self.send(asker.clone(), message());
                     session.server.begin(head.id_bytes(), task);
                 }
-                MessageKind::Response => self.take_client_answer(session, message()),
-                MessageKind::Notification => self.take_client_notification(session, message()),
+                MessageKind::Response => self.take_client_answer(session, message(), Via::Client),
+                MessageKind::Notification => self.take_client_notification(session, message(), Via::Client),
                 _ => {}
             }
         }
@@ -275,11 +276,15 @@ impl Gateway {
     async fn listen_to(&self, principal: &Arc<Principal>, headers: &HeaderMap) -> Answer {
         accepts(headers, &["text/event-stream"])?;
         let session = self.session(principal, headers).await?;
-        let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(parse_event_id);
-        let (number, after) = match after {
+        let (number, after) = match headers.get("last-event-id").and_then(|id| id.to_str().ok()) {
             None => (LISTENING, None),
-            Some(Some((number, event))) => (number, Some(event)),
-            Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
+            Some(id) => match self.parse_event_id(id) {
+                Some(EventPlace::Here(number, event)) => (number, Some(event)),
+                // What belongs to no request comes from here as well.
+                Some(EventPlace::Elsewhere(LISTENING)) => (LISTENING, None),
+                Some(EventPlace::Elsewhere(_)) => return refuse_forgotten(),
+                None => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
+            },
         };
         let (sender, body) = stream();
         match session.connect(number, after, &sender) {
@@ -287,17 +292,39 @@ impl Gateway {
             Err(NotConnected::Taken) => {
                 refuse(StatusCode::CONFLICT, "another client listens on this stream already")
             }
-            Err(NotConnected::Forgotten) => refuse(
-                StatusCode::NOT_FOUND,
-                "the events of this stream are no longer kept; send the request again if it is safe",
-            ),
+            Err(NotConnected::Forgotten) => refuse_forgotten(),
         }
+    }
+
+    /// Parses an event id: the replica that has the stream, the number of the stream and that of the event.
+    fn parse_event_id(&self, text: &str) -> Option<EventPlace> {
+        let (replica, rest) = text.split_once('-')?;
+        let (number, event) = parse_event_id(rest)?;
+        Some(match replica == &*self.replicas.id {
+            true => EventPlace::Here(number, event),
+            false => EventPlace::Elsewhere(number),
+        })
     }
 
     /// Returns a clock that ticks every few seconds, shared by all requests.
     fn ticks(&self) -> watch::Receiver<()> {
         self.ticks.get_or_init(respond::ticks).clone()
     }
+}
+
+/// Where the stream of an event is.
+enum EventPlace {
+    /// At this replica: the stream and the event.
+    Here(u64, u64),
+    /// At another one.
+    Elsewhere(u64),
+}
+
+fn refuse_forgotten() -> Answer {
+    refuse(
+        StatusCode::NOT_FOUND,
+        "the events of this stream are no longer kept; send the request again if it is safe",
+    )
 }
 
 /// Returns the URL of the gateway as the client called it.

@@ -9,6 +9,7 @@ use tidegate_gate::policy::Policies;
 use tidegate_gate::profile::ProfileRules;
 use tidegate_gateway::caller::Authenticate;
 use tidegate_gateway::calls::Govern;
+use tidegate_store::ReplicaMessages;
 
 use crate::http::remote::Remote;
 
@@ -70,6 +71,8 @@ pub struct GatewaySettings {
     pub authenticate: Arc<dyn Authenticate>,
     /// Limits and counts requests.
     pub govern: Arc<dyn Govern>,
+    /// The way to the other replicas, if there may be any.
+    pub replicas: Option<Arc<dyn ReplicaMessages>>,
     /// tidegate itself, which starts the guard of a process.
     pub program: PathBuf,
     /// Takes a line of the log.

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,8 +13,9 @@ use crate::session::{handle, upstream};
 
 /// `tidegate gateway`, listening.
 pub(crate) struct Gateway {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) port: u16,
+    log: Arc<Mutex<String>>,
 }
 
 impl Gateway {
@@ -22,6 +24,16 @@ impl Gateway {
     }
 
     fn start_with(home: &Path, config: &str, flags: &[&str]) -> Self {
+        Self::start_in(home, config, flags, &[])
+    }
+
+    /// Starts it with more variables in its environment.
+    pub(crate) fn start_in(
+        home: &Path,
+        config: &str,
+        flags: &[&str],
+        environment: &[(String, String)],
+    ) -> Self {
         let file = home.join("gateway.toml");
         std::fs::write(&file, config).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
@@ -32,22 +44,36 @@ impl Gateway {
             .env("XDG_CONFIG_HOME", home)
             .env("GATEWAY_SECRET", "of the gateway")
             .env("TEAM_VALUE", "of the team")
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
+        let mut said = String::new();
         while !line.contains("listening on") {
             line.clear();
-            assert!(stderr.read_line(&mut line).unwrap() > 0, "it listens");
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "it listens: {said}");
+            said += &line;
         }
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        let log = Arc::new(Mutex::new(said));
+        let noted = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                *noted.lock().unwrap() += &(line + "\n");
+            }
+        });
         let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap();
-        Self { child, port }
+        Self { child, port, log }
     }
 
-    fn client(&self) -> Client {
+    /// Returns what it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub(crate) fn client(&self) -> Client {
         let mut connection = Connection::to(self.port);
         let session = connection.greet();
         Client { connection, session, next: 10 }
@@ -62,14 +88,14 @@ impl Drop for Gateway {
 }
 
 /// A client with a session.
-struct Client {
-    connection: Connection,
-    session: String,
-    next: u64,
+pub(crate) struct Client {
+    pub(crate) connection: Connection,
+    pub(crate) session: String,
+    pub(crate) next: u64,
 }
 
 impl Client {
-    fn post(&mut self, body: &str) -> Reply {
+    pub(crate) fn post(&mut self, body: &str) -> Reply {
         self.connection.post(&[("Mcp-Session-Id", &self.session)], body)
     }
 
@@ -87,7 +113,7 @@ impl Client {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> String {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let text = answer["result"]["content"][0]["text"].as_str();
         text.map_or_else(|| answer.to_string(), str::to_owned)
@@ -107,7 +133,7 @@ pub(crate) fn two() -> String {
     section("one", "env = [\"UPSTREAM_PAGES=1\"]") + &section("two", "")
 }
 
-fn repeat(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn repeat(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < until, "{what}");
@@ -306,7 +332,7 @@ fn a_mistake_in_the_configuration_is_reported_at_the_start() {
 }
 
 /// Returns the section of the server that asks its client things.
-fn asking(name: &str, keys: &str) -> String {
+pub(crate) fn asking(name: &str, keys: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/asking.py");
     format!(
         "[upstream.{name}]\ncommand = \"python3\"\nargs = [\"-S\", {:?}]\n{keys}\n",

@@ -10,7 +10,7 @@ use crate::http::{Connection, Remote, Reply, modern, modern_headers};
 use crate::session::handle;
 
 /// Returns a new key and the section of the configuration for its caller.
-fn key(home: &Path, name: &str) -> (String, String) {
+pub(crate) fn key(home: &Path, name: &str) -> (String, String) {
     let made = Command::new(env!("CARGO_BIN_EXE_tidegate"))
         .args(["gateway", "key", name])
         .env("TIDEGATE_HOME", home)
@@ -23,14 +23,14 @@ fn key(home: &Path, name: &str) -> (String, String) {
 }
 
 /// A caller with a key and a session.
-struct Caller {
-    connection: Connection,
-    headers: Vec<(String, String)>,
+pub(crate) struct Caller {
+    pub(crate) connection: Connection,
+    pub(crate) headers: Vec<(String, String)>,
     next: u64,
 }
 
 impl Caller {
-    fn new(gateway: &Gateway, key: &str) -> Self {
+    pub(crate) fn new(gateway: &Gateway, key: &str) -> Self {
         let connection = Connection::to(gateway.port);
         let headers = vec![("Authorization".to_owned(), format!("Bearer {key}"))];
         let mut caller = Self { connection, headers, next: 1 };
@@ -43,23 +43,23 @@ impl Caller {
         caller
     }
 
-    fn post(&mut self, body: &str) -> Reply {
+    pub(crate) fn post(&mut self, body: &str) -> Reply {
         let headers: Vec<(&str, &str)> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         self.connection.post(&headers, body)
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Reply {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Reply {
         self.next += 1;
         let body = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         self.post(&body.to_string())
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Reply {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Reply {
         self.request("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    fn text(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn text(&mut self, tool: &str, arguments: Value) -> String {
         let answer = self.call(tool, arguments).json();
         let text = answer["result"]["content"][0]["text"].as_str();
         text.map_or_else(|| answer.to_string(), str::to_owned)

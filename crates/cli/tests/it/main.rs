@@ -17,6 +17,10 @@ mod files;
 mod gateway;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_access;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_replicas;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_replicas_faults;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

@@ -68,7 +68,7 @@ impl OtlpTraces {
         std::thread::Builder::new().name("traces".into()).spawn(move || {
             runtime.block_on(sender.send_all(spans));
             // Nobody may wait for it.
-            drop(end.send(()));
+            let _ = end.send(());
         })?;
         Ok(Self { queue, counts, is_ending, ended: Mutex::new(ended) })
     }
@@ -84,7 +84,7 @@ impl Trace for OtlpTraces {
     fn finish(&self) {
         self.is_ending.send_replace(true);
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(ended.recv_timeout(MAX_FINISH_TIME));
+        let _ = ended.recv_timeout(MAX_FINISH_TIME);
     }
 }
 

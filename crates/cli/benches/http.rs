@@ -7,27 +7,19 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
-use std::convert::Infallible;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+mod http_rig;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use http_rig::{
+    Connection, answer, call_of_1_kb, first_line, median, port_of, resident, serve_http, spawn, timed,
+};
 
 const CALLS: usize = 3000;
 const CALLS_PER_TURN: usize = 100;
 const IDLE_SESSIONS: usize = 1000;
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
@@ -58,10 +50,7 @@ fn compare() {
     for call in 0..CALLS * times.len() {
         // Each variant gets several calls in a row, as a client makes them: the first call after a pause wakes a process.
         let turn = call / CALLS_PER_TURN % times.len();
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":{call},"method":"tools/call","params":{{"name":"echo","arguments":{{"x":"{}"}},{META}}}}}"#,
-            "y".repeat(1024)
-        );
+        let body = call_of_1_kb(call);
         let time = match turn {
             0 => timed(|| to_direct.post(&body)),
             1 => timed(|| alone.call(&body)),
@@ -106,45 +95,6 @@ fn compare() {
     }
 }
 
-fn spawn(command: &[&str], listens: bool) -> Child {
-    Command::new(command[0])
-        .args(&command[1..])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(if listens { Stdio::piped() } else { Stdio::inherit() })
-        .spawn()
-        .unwrap()
-}
-
-fn first_line(output: impl Read) -> String {
-    let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).unwrap();
-    line
-}
-
-fn port_of(child: &mut Child) -> u16 {
-    let line = first_line(child.stderr.take().unwrap());
-    line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap()
-}
-
-fn timed<T>(run: impl FnOnce() -> T) -> Duration {
-    let started = Instant::now();
-    run();
-    started.elapsed()
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.drain(..times.len() / 10);
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-fn resident(child: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default().to_owned();
-    line.split_ascii_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) / 1000
-}
-
 /// A stdio server.
 struct Pipe {
     child: Child,
@@ -164,69 +114,6 @@ impl Pipe {
     }
 }
 
-struct Connection {
-    stream: BufReader<TcpStream>,
-    host: String,
-}
-
-impl Connection {
-    fn to(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self { stream: BufReader::new(stream), host: format!("127.0.0.1:{port}") }
-    }
-
-    fn post(&mut self, body: &str) -> Vec<u8> {
-        let modern = if body.contains("tools/call") {
-            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n"
-        } else {
-            ""
-        };
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{modern}Content-Length: {}\r\n\r\n{body}",
-            self.host,
-            body.len()
-        );
-        self.stream.get_mut().write_all(request.as_bytes()).unwrap();
-        read_message(&mut self.stream).unwrap()
-    }
-}
-
-/// Reads the head and body of one message.
-fn read_message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if stream.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        if line.trim_end().is_empty() {
-            break;
-        }
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
-            length = value.trim().parse().ok()?;
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
-    Some(body)
-}
-
-/// Returns the answer to a message: its id, and a result of 1 KB.
-fn answer(message: &[u8]) -> String {
-    let message = String::from_utf8_lossy(message);
-    let id: String =
-        message.split("\"id\":").nth(1).unwrap_or("0").chars().take_while(char::is_ascii_digit).collect();
-    let text: String = (0..12)
-        .map(|row| {
-            format!("row {row}: state open, author ada, a title of some words, created 2026-11-{row:02}\\n")
-        })
-        .collect();
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}],"resultType":"complete"}}}}"#
-    )
-}
-
 fn serve_stdio() {
     let mut stdout = std::io::stdout().lock();
     let mut stdin = std::io::stdin().lock();
@@ -237,33 +124,4 @@ fn serve_stdio() {
         stdout.flush().unwrap();
         line.clear();
     }
-}
-
-/// A typical Rust server: hyper on one thread.
-fn serve_http() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        println!("{}", listener.local_addr().unwrap().port());
-        let sessions = Arc::new(AtomicUsize::new(0));
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            stream.set_nodelay(true).unwrap();
-            let sessions = Arc::clone(&sessions);
-            let service = service_fn(move |request: Request<Incoming>| {
-                let sessions = Arc::clone(&sessions);
-                async move {
-                    let body = request.into_body().collect().await.unwrap().to_bytes();
-                    let mut response = Response::new(Full::new(Bytes::from(answer(&body))));
-                    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                    if memchr::memmem::find(&body, b"initialize").is_some() {
-                        let session = format!("s{}", sessions.fetch_add(1, Ordering::Relaxed));
-                        response.headers_mut().insert("mcp-session-id", session.parse().unwrap());
-                    }
-                    Ok::<_, Infallible>(response)
-                }
-            });
-            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-        }
-    });
 }

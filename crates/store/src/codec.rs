@@ -349,6 +349,26 @@ impl Codec {
         serde_json::from_slice(&bytes).map_err(|_| damaged())
     }
 
+    /// Returns a message between replicas as it is stored.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn seal_message(&self, owner: &Owner, session: &str, body: &[u8]) -> Vec<u8> {
+        match &self.0.current {
+            Some(key) => key.seal(&message_place(owner, session), body),
+            None => body.to_owned(),
+        }
+    }
+
+    /// Returns a message between replicas from what was stored.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn open_message(
+        &self,
+        owner: &Owner,
+        session: &str,
+        stored: Vec<u8>,
+    ) -> Result<Vec<u8>, StoreError> {
+        self.open(&message_place(owner, session), "a message between replicas", stored)
+    }
+
     /// Opens something sealed, or returns it as it is where the store may hold content that is not sealed.
     fn open(&self, place: &Place, what: &'static str, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let Some(id) = key_of(&stored) else {
@@ -389,6 +409,11 @@ fn outline_place(owner: &Owner, id: &ArtifactId, digest: &[u8; 32]) -> Place {
 
 fn details_place(owner: &Owner, id: &ArtifactId) -> Place {
     Place::new(&[b"details", owner.as_str().as_bytes(), id.as_str().as_bytes()])
+}
+
+#[cfg(feature = "postgres")]
+fn message_place(owner: &Owner, session: &str) -> Place {
+    Place::new(&[b"message", owner.as_str().as_bytes(), session.as_bytes()])
 }
 
 /// Seals and opens the chunks of one body.

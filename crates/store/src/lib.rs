@@ -51,6 +51,7 @@ mod objects;
 mod pauses;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod replica;
 #[cfg(unix)]
 mod saved;
 mod seal;
@@ -92,6 +93,10 @@ pub use objects::PlainUpload;
 pub use postgres::{
     BackendStatus, MAX_ROW_BODY_BYTES, ObjectCredentials, ObjectOptions, PostgresLedger, PostgresOptions,
     PostgresStore, migrate, schema_version,
+};
+pub use replica::{
+    MAX_WAITING_REPLICA_MESSAGES, REPLICA_MESSAGE_TIME, ReplicaEvent, ReplicaInbox, ReplicaMessage,
+    ReplicaMessageKind, ReplicaMessages,
 };
 #[cfg(unix)]
 pub use saved::{SaveError, SavedFile, SavedFolder, SavedFrom};

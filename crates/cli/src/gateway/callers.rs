@@ -11,12 +11,12 @@ use tidegate_access::auth::role::{Role, Roles};
 use tidegate_access::auth::{Authentication, KeyCaller};
 use tidegate_access::govern::{Audit, Governance, Metrics, QueueSettings};
 use tidegate_config::{Access, AccessIssuer, AccessRole, Config};
-use tidegate_gate::{Principal, StoreLocation, StoreSettings, UserStore};
+use tidegate_gate::{Principal, UserStore};
 use tidegate_gateway::caller::{Authenticate, Unauthenticated};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::limits::Limits;
 use tidegate_gateway::trace::Trace;
-use tidegate_store::{Clock, DailyTotals, MemoryTotals, SystemClock};
+use tidegate_store::{Clock, DailyTotals, MemoryTotals, PostgresStore, SystemClock};
 
 use crate::error::CommandError;
 use crate::ui;
@@ -32,8 +32,7 @@ pub(super) struct Callers {
 pub(super) fn read(
     config: &Config,
     keep: &Arc<UserStore>,
-    place: &StoreLocation,
-    settings: &StoreSettings,
+    database: Option<Arc<PostgresStore>>,
     name: &'static str,
 ) -> Result<Callers, CommandError> {
     let access = config.access();
@@ -46,7 +45,7 @@ pub(super) fn read(
     };
     let keep = Arc::clone(keep);
     let owner_of = Box::new(move |id: &_| keep.of_principal(&Principal::Named(Clone::clone(id)), name).owner);
-    let totals = totals(&access, place, settings)?;
+    let totals = totals(&access, database);
     let metrics = Metrics::default();
     let trace = super::traces::read(&access, metrics.spans())?;
     let govern = Governance::new(queue, totals, metrics, audit, Arc::clone(&clock), owner_of);
@@ -104,20 +103,12 @@ fn role(configured: AccessRole) -> Role {
 }
 
 /// Returns the daily totals: those in the database if there is one, otherwise those of this process, which survive a reload.
-fn totals(
-    access: &Access,
-    place: &StoreLocation,
-    settings: &StoreSettings,
-) -> Result<Arc<dyn DailyTotals>, CommandError> {
+fn totals(access: &Access, database: Option<Arc<PostgresStore>>) -> Arc<dyn DailyTotals> {
     static OF_PROCESS: OnceLock<Arc<MemoryTotals>> = OnceLock::new();
     let is_limited = access.roles.iter().any(|role| role.limits[1..].iter().any(Option::is_some));
-    match place.remote() {
-        Some(remote) if is_limited => {
-            let store =
-                remote.connect(settings, Arc::new(SystemClock)).map_err(CommandError::out_of_reach)?;
-            Ok(Arc::new(store))
-        }
-        _ => Ok(Arc::clone(OF_PROCESS.get_or_init(Arc::default)) as Arc<dyn DailyTotals>),
+    match database.filter(|_| is_limited) {
+        Some(database) => database,
+        None => Arc::clone(OF_PROCESS.get_or_init(Arc::default)) as Arc<dyn DailyTotals>,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tidegate_access::credentials::StoredCredentials;
 use tidegate_config::{Config, FILE_NAME, LogFormat};
 use tidegate_gate::policy::Rules;
-use tidegate_gate::{Gate, Setup, UserStore};
+use tidegate_gate::{Gate, Setup, StoreLocation, StoreSettings, UserStore};
 use tidegate_gateway::credentials::{FindCredential, NoCredentials};
 use tidegate_gateway::log::Line;
 use tidegate_gateway::seal::Sealer;
@@ -15,6 +15,7 @@ use tidegate_proxy::Limits;
 use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, RunningGateway};
 use tidegate_proxy::http::{Backend, Options, Safety, ServeError, Tls, serve};
 use tidegate_query::{Queries, Worker};
+use tidegate_store::{PostgresStore, ReplicaMessages, SystemClock};
 
 use super::callers::Callers;
 use super::{Arguments, callers, credential, upstreams};
@@ -104,6 +105,16 @@ fn logs_json(config: &Config) -> bool {
     config.access().log_format == LogFormat::Json
 }
 
+/// Connects to the database that the replicas share, if there is one.
+fn database(
+    place: &StoreLocation,
+    settings: &StoreSettings,
+) -> Result<Option<Arc<PostgresStore>>, CommandError> {
+    let Some(remote) = place.remote() else { return Ok(None) };
+    let connected = remote.connect(settings, Arc::new(SystemClock)).map_err(CommandError::out_of_reach)?;
+    Ok(Some(Arc::new(connected)))
+}
+
 /// Returns the gateway that a configuration describes.
 fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let (place, settings) = (config.place(), store_settings(config)?);
@@ -125,7 +136,8 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let keep =
         UserStore::of_user(place.clone()).with_settings(settings.clone()).of_gateway().with_report(report);
     let keep = Arc::new(keep);
-    let Callers { authenticate, govern, trace } = callers::read(config, &keep, &place, &settings, NAME)?;
+    let database = database(&place, &settings)?;
+    let Callers { authenticate, govern, trace } = callers::read(config, &keep, database.clone(), NAME)?;
     let worker = Worker::current().map_err(CommandError::failed)?;
     let engines = Queries::new(tidegate_query::Limits::default(), worker);
     let policies = config.policies(NAME, Rules::default());
@@ -146,6 +158,7 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         authenticate,
         govern,
         credentials,
+        replicas: database.map(|database| database as Arc<dyn ReplicaMessages>),
         program: std::env::current_exe().map_err(CommandError::failed)?,
         log: Arc::new(|line: Line<'_>| {
             ui::log(line.level.name(), &format!("tidegate: {}", line.message), line.upstream);

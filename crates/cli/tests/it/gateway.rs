@@ -1,5 +1,6 @@
 //! `tidegate gateway`: many servers behind one address, as clients of both eras see them.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,8 +16,7 @@ use crate::session::{handle, upstream};
 pub(crate) struct Gateway {
     pub(crate) child: Child,
     pub(crate) port: u16,
-    /// What it has written to stderr so far.
-    pub(crate) said: Arc<Mutex<String>>,
+    said: Arc<Mutex<String>>,
 }
 
 impl Gateway {
@@ -25,11 +25,16 @@ impl Gateway {
     }
 
     fn start_with(home: &Path, config: &str, flags: &[&str]) -> Self {
-        Self::start_in(home, config, flags, &[])
+        Self::start_in::<&str>(home, config, flags, &[])
     }
 
     /// Starts it with more variables.
-    pub(crate) fn start_in(home: &Path, config: &str, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_in<V: AsRef<OsStr>>(
+        home: &Path,
+        config: &str,
+        flags: &[&str],
+        environment: &[(V, V)],
+    ) -> Self {
         let file = home.join("gateway.toml");
         std::fs::write(&file, config).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
@@ -40,7 +45,7 @@ impl Gateway {
             .env("XDG_CONFIG_HOME", home)
             .env("GATEWAY_SECRET", "of the gateway")
             .env("TEAM_VALUE", "of the team")
-            .envs(environment.iter().copied())
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -64,7 +69,12 @@ impl Gateway {
         Self { child, port, said }
     }
 
-    fn client(&self) -> Client {
+    /// Returns what it has written to stderr so far.
+    pub(crate) fn log(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    pub(crate) fn client(&self) -> Client {
         let mut connection = Connection::to(self.port);
         let session = connection.greet();
         Client { connection, session, next: 10 }
@@ -79,14 +89,14 @@ impl Drop for Gateway {
 }
 
 /// A client with a session.
-struct Client {
-    connection: Connection,
-    session: String,
-    next: u64,
+pub(crate) struct Client {
+    pub(crate) connection: Connection,
+    pub(crate) session: String,
+    pub(crate) next: u64,
 }
 
 impl Client {
-    fn post(&mut self, body: &str) -> Reply {
+    pub(crate) fn post(&mut self, body: &str) -> Reply {
         self.connection.post(&[("Mcp-Session-Id", &self.session)], body)
     }
 
@@ -104,7 +114,7 @@ impl Client {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> String {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let text = answer["result"]["content"][0]["text"].as_str();
         text.map_or_else(|| answer.to_string(), str::to_owned)
@@ -323,7 +333,7 @@ fn a_mistake_in_the_configuration_is_reported_at_the_start() {
 }
 
 /// Returns the section of the server that asks its client things.
-fn asking(name: &str, keys: &str) -> String {
+pub(crate) fn asking(name: &str, keys: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/asking.py");
     format!(
         "[upstream.{name}]\ncommand = \"python3\"\nargs = [\"-S\", {:?}]\n{keys}\n",

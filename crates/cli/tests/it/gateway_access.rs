@@ -24,8 +24,8 @@ pub(crate) fn key(home: &Path, name: &str) -> (String, String) {
 
 /// A caller with a key and a session.
 pub(crate) struct Caller {
-    connection: Connection,
-    headers: Vec<(String, String)>,
+    pub(crate) connection: Connection,
+    pub(crate) headers: Vec<(String, String)>,
     next: u64,
 }
 
@@ -43,7 +43,7 @@ impl Caller {
         caller
     }
 
-    fn post(&mut self, body: &str) -> Reply {
+    pub(crate) fn post(&mut self, body: &str) -> Reply {
         let headers: Vec<(&str, &str)> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         self.connection.post(&headers, body)
@@ -55,7 +55,7 @@ impl Caller {
         self.post(&body.to_string())
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Reply {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Reply {
         self.request("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 

@@ -23,7 +23,7 @@ fn each_line_of_a_log_is_a_json_object() {
     let dead = ada.text("one__die", json!({"code": 3}));
     assert!(dead.contains("ended"), "{dead}");
     let lines = || -> Vec<Value> {
-        let said = gateway.said.lock().unwrap().clone();
+        let said = gateway.log();
         said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
     };
     let has = |upstream: Value, level: &str, message: &str| {

@@ -1,7 +1,7 @@
 //! HTTP on either side of the real binary: what is forwarded, who may send requests, and that no response goes to another
 //! client.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -36,7 +36,7 @@ impl Listening {
             line.clear();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "it listens");
         }
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        std::thread::spawn(move || io::copy(&mut stderr, &mut io::sink()));
         let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap();
         Self { child, port }
     }
@@ -88,28 +88,45 @@ impl Reply {
 
 impl Connection {
     pub(crate) fn to(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self { stream: BufReader::new(stream), port }
+        Self::try_to(port).unwrap()
+    }
+
+    fn try_to(port: u16) -> io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: BufReader::new(stream), port })
+    }
+
+    /// Connects to a server that is given up when it says nothing for a time.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_patience(port: u16, patience: std::time::Duration) -> io::Result<Self> {
+        let connection = Self::try_to(port)?;
+        connection.stream.get_ref().set_read_timeout(Some(patience))?;
+        Ok(connection)
     }
 
     pub(crate) fn post(&mut self, headers: &[(&str, &str)], body: &str) -> Reply {
-        self.send("POST", headers, body);
-        self.reply()
+        self.try_post(headers, body).unwrap()
+    }
+
+    /// Sends a request to a server that may end before it has answered.
+    pub(crate) fn try_post(&mut self, headers: &[(&str, &str)], body: &str) -> io::Result<Reply> {
+        self.send_to("/mcp", "POST", headers, body)?;
+        self.try_reply()
     }
 
     /// Sends a request without waiting for its response.
     pub(crate) fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &str) {
-        self.send_to("/mcp", method, headers, body);
+        self.send_to("/mcp", method, headers, body).unwrap();
     }
 
     /// Reads a resource of the listener.
     pub(crate) fn get(&mut self, path: &str, headers: &[(&str, &str)]) -> Reply {
-        self.send_to(path, "GET", headers, "");
+        self.send_to(path, "GET", headers, "").unwrap();
         self.reply()
     }
 
-    fn send_to(&mut self, path: &str, method: &str, headers: &[(&str, &str)], body: &str) {
+    fn send_to(&mut self, path: &str, method: &str, headers: &[(&str, &str)], body: &str) -> io::Result<()> {
         let host = format!("127.0.0.1:{}", self.port);
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         let given = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -127,16 +144,28 @@ impl Connection {
         }
         head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
         let stream = self.stream.get_mut();
-        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(head.as_bytes())?;
         // The server may refuse a body without reading all of it.
         let _ = stream.write_all(body.as_bytes());
+        Ok(())
     }
 
     /// Returns the status of a response whose body may never end.
     pub(crate) fn reply_head(&mut self) -> u16 {
+        self.try_reply_head().unwrap()
+    }
+
+    fn try_reply_head(&mut self) -> io::Result<u16> {
+        let line = self.line()?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        status.ok_or_else(|| io::Error::other(format!("no response: {line:?}")))
+    }
+
+    /// Reads a line, which must have an end.
+    fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        self.stream.read_line(&mut line).unwrap();
-        line.split(' ').nth(1).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap()
+        self.stream.read_line(&mut line)?;
+        if line.ends_with('\n') { Ok(line) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
     /// Returns the next message of an event stream.
@@ -152,32 +181,34 @@ impl Connection {
     }
 
     pub(crate) fn reply(&mut self) -> Reply {
-        let status = self.reply_head();
+        self.try_reply().unwrap()
+    }
+
+    fn try_reply(&mut self) -> io::Result<Reply> {
+        let status = self.try_reply_head()?;
         let mut headers = Vec::new();
         loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line).unwrap();
+            let line = self.line()?;
             let Some((name, value)) = line.trim_end().split_once(": ") else { break };
             headers.push((name.to_lowercase(), value.to_owned()));
         }
         let mut reply = Reply { status, headers, body: Vec::new() };
         if let Some(length) = reply.header("content-length") {
             reply.body = vec![0; length.parse().unwrap()];
-            self.stream.read_exact(&mut reply.body).unwrap();
+            self.stream.read_exact(&mut reply.body)?;
         } else if reply.header("transfer-encoding").is_some() {
             loop {
-                let mut size = String::new();
-                self.stream.read_line(&mut size).unwrap();
+                let size = self.line()?;
                 let size = usize::from_str_radix(size.trim(), 16).unwrap();
                 let mut chunk = vec![0; size + 2];
-                self.stream.read_exact(&mut chunk).unwrap();
+                self.stream.read_exact(&mut chunk)?;
                 if size == 0 {
                     break;
                 }
                 reply.body.extend_from_slice(&chunk[..size]);
             }
         }
-        reply
+        Ok(reply)
     }
 
     /// Initializes a session and returns its id.

@@ -20,6 +20,10 @@ mod gateway_access;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_credentials;
 #[cfg(all(unix, feature = "gateway"))]
+mod gateway_replicas;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_replicas_faults;
+#[cfg(all(unix, feature = "gateway"))]
 mod gateway_seen;
 #[cfg(target_os = "linux")]
 mod hostile;

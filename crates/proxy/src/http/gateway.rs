@@ -19,6 +19,7 @@ mod front;
 mod lister;
 mod own;
 mod registry;
+mod replicas;
 mod route;
 mod running;
 mod sessions;
@@ -53,12 +54,15 @@ use crate::link::Link;
 use crate::spool::Limits;
 use client::ClientSession;
 use registry::{ListedServer, Registry};
+use replicas::Replicas;
 use upstream::{Upstream, UpstreamLog};
 
 /// The maximum number of sessions in memory. A session that was dropped is restored from its token.
 const MAX_SESSIONS: usize = 20_000;
 /// How long an unused session stays in memory.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
+/// How long the token of a session is valid.
+const MAX_SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The maximum number of ended sessions that are remembered, so that their tokens are refused.
 const MAX_ENDED_SESSIONS: usize = 10_000;
 /// The maximum number of list changes that wait for a client that does not read.
@@ -79,6 +83,7 @@ pub struct Gateway {
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
     ended: Mutex<HashMap<String, Instant>>,
+    replicas: Replicas,
     /// Announces lists that have changed.
     changes: broadcast::Sender<ListKind>,
     /// Whether reading the lists of every server has been tried.
@@ -124,6 +129,7 @@ impl Gateway {
             clients,
             authenticate,
             govern,
+            replicas,
             credentials,
             trace,
             program,
@@ -153,6 +159,7 @@ impl Gateway {
             log,
             sessions: Mutex::default(),
             ended: Mutex::default(),
+            replicas: Replicas::new(replicas),
             changes: broadcast::Sender::new(MAX_WAITING_CHANGES),
             is_listed: watch::Sender::new(false),
             ticks: OnceLock::new(),
@@ -179,6 +186,7 @@ impl Gateway {
     pub(super) fn start(self: &Arc<Self>) {
         let background = self.link.start_background();
         *self.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
+        self.listen_to_replicas();
         for upstream in &self.upstreams {
             tokio::spawn(lister::keep_listed(Arc::downgrade(self), Arc::clone(upstream)));
         }

@@ -49,23 +49,43 @@ pub(super) fn takes_empty_events(headers: &HeaderMap) -> bool {
 
 /// Connects a client that wants to listen, or resumes the stream that it names.
 pub(super) fn listen<S>(session: &Session<S>, headers: &HeaderMap) -> Answer {
-    let after = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(parse_event_id);
-    let (number, after) = match after {
-        None => (LISTENING, None),
-        Some(Some((number, event))) => (number, Some(event)),
-        Some(None) => return refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid"),
-    };
+    match last_event_id(headers) {
+        None => connect(session, (LISTENING, None)),
+        Some(id) => match parse_event_id(id) {
+            Some((number, event)) => connect(session, (number, Some(event))),
+            None => refuse_event_id(),
+        },
+    }
+}
+
+/// Returns the event after which a client wants to go on.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").and_then(|id| id.to_str().ok())
+}
+
+/// Connects a client to a stream, after an event.
+pub(super) fn connect<S>(session: &Session<S>, (number, after): (u64, Option<u64>)) -> Answer {
     let (sender, body) = stream();
     match session.connect(number, after, &sender) {
         Ok(()) => Ok(respond::events(&session.id, body)),
         Err(NotConnected::Taken) => {
             refuse(StatusCode::CONFLICT, "another client listens on this stream already")
         }
-        Err(NotConnected::Forgotten) => refuse(
-            StatusCode::NOT_FOUND,
-            "the events of this stream are no longer kept; send the request again if it is safe",
-        ),
+        Err(NotConnected::Forgotten) => refuse_forgotten(),
     }
+}
+
+/// Refuses to resume a stream whose events are gone.
+pub(super) fn refuse_forgotten() -> Answer {
+    refuse(
+        StatusCode::NOT_FOUND,
+        "the events of this stream are no longer kept; send the request again if it is safe",
+    )
+}
+
+/// Refuses an event id that is none.
+pub(super) fn refuse_event_id() -> Answer {
+    refuse(StatusCode::BAD_REQUEST, "this Last-Event-ID is invalid")
 }
 
 /// Returns the response to a client that ended its session.

@@ -70,6 +70,8 @@ pub(super) struct Session<S = Arc<SharedServer>> {
     pub(super) server: S,
     streams: Mutex<HashMap<u64, Stream>>,
     next_stream: AtomicU64,
+    /// What begins the ids of events: other replicas may have streams of the same session, with events of their own.
+    event_prefix: String,
     last_used: Mutex<Instant>,
 }
 
@@ -81,8 +83,15 @@ impl<S> Session<S> {
             server,
             streams: Mutex::new(HashMap::from([(LISTENING, Stream::default())])),
             next_stream: AtomicU64::new(1),
+            event_prefix: String::new(),
             last_used: Mutex::new(Instant::now()),
         }
+    }
+
+    /// Returns the session with a prefix of the ids of its events.
+    #[cfg(feature = "gateway")]
+    pub(super) fn with_event_prefix(self, event_prefix: String) -> Self {
+        Self { event_prefix, ..self }
     }
 
     fn streams(&self) -> MutexGuard<'_, HashMap<u64, Stream>> {
@@ -98,6 +107,12 @@ impl<S> Session<S> {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_listening = self.streams().values().any(Stream::is_connected);
         (!is_listening).then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether the client reads a stream now.
+    #[cfg(feature = "gateway")]
+    pub(super) fn is_connected(&self) -> bool {
+        self.streams().values().any(Stream::is_connected)
     }
 
     /// Begins a stream for a request; returns its number.
@@ -156,7 +171,7 @@ impl<S> Session<S> {
         let event = stream.next;
         stream.next += 1;
         stream.woken.notify_one();
-        let piece = sse::event_of(Some(&format!("{number}-{event}")), message);
+        let piece = sse::event_of(Some(&format!("{}{number}-{event}", self.event_prefix)), message);
         stream.kept.push_back((event, piece.clone()));
         while stream.kept.len() > MAX_KEPT_EVENTS
             || (stream.kept.len() > 1 && stream.kept_bytes() > MAX_KEPT_BYTES)

@@ -3,14 +3,16 @@
 //! A transaction acts for one owner or, explicitly, for all of them: it sets what the row level security policies compare
 //! with. A connection whose transaction did not end properly is closed, never used again.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures_util::future::try_join_all;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, Row};
+use tokio_postgres::{AsyncMessage, Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure::Failure;
@@ -68,6 +70,8 @@ fn scoped_query(setting: &str, sql: &str, parameters: usize) -> String {
 /// The connections of a store.
 pub(super) struct Database {
     pool: Pool,
+    config: Config,
+    tls: MakeRustlsConnect,
     timeout: Duration,
 }
 
@@ -79,7 +83,7 @@ impl Database {
         // Recycling needs no check, because a transaction that did not end properly never returns its connection.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let settings: Arc<str> = session_settings(options).into();
-        let pool = Pool::builder(Manager::from_config(config, tls, manager))
+        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
             .max_size(options.max_connections.max(2))
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(options.statement_timeout))
@@ -90,7 +94,7 @@ impl Database {
             }))
             .build()
             .map_err(|error| StoreError::Unusable(Box::new(error)))?;
-        Ok(Self { pool, timeout: options.statement_timeout + TIMEOUT_MARGIN })
+        Ok(Self { pool, config, tls, timeout: options.statement_timeout + TIMEOUT_MARGIN })
     }
 
     /// Begins a transaction.
@@ -139,6 +143,26 @@ impl Database {
         let rows = transaction.query(&sql, &parameters).await?;
         transaction.keep();
         Ok(rows)
+    }
+
+    /// Opens a connection beside the others, on which the notifications of a channel arrive until it is lost.
+    pub(super) async fn listen(
+        &self,
+        channel: &str,
+    ) -> Result<(Client, mpsc::UnboundedReceiver<String>), Failure> {
+        let (client, mut connection) = within(self.timeout, self.config.connect(self.tls.clone())).await?;
+        let (sender, notifications) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                if let AsyncMessage::Notification(notification) = message
+                    && sender.send(notification.payload().to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        within(self.timeout, client.batch_execute(&format!("LISTEN {}", quoted(channel)))).await?;
+        Ok((client, notifications))
     }
 
     /// Runs statements without an owner, as the checks at the start and the migrations do.

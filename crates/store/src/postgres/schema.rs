@@ -9,10 +9,11 @@ use super::failure::Failure;
 use crate::error::StoreError;
 
 /// The migrations, in order; the version of a schema is the number of those that ran.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_store.sql"),
     include_str!("migrations/0002_tier.sql"),
     include_str!("migrations/0003_gateway.sql"),
+    include_str!("migrations/0004_replica.sql"),
 ];
 
 /// The version that this program works with.

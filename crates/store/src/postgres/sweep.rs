@@ -27,6 +27,7 @@ impl Shared {
     pub(super) async fn sweep(&self) -> Result<Swept, StoreError> {
         let mut swept = self.sweep_expired().await?;
         self.retry(|_| self.forget_empty_sessions()).await?;
+        self.retry(|_| self.sweep_replicas()).await?;
         #[cfg(feature = "objects")]
         {
             swept.bodies += self.sweep_objects().await?;

@@ -20,6 +20,8 @@ mod postgres_faults;
 #[cfg(feature = "objects")]
 mod postgres_processes;
 mod privacy;
+#[cfg(feature = "objects")]
+mod replica;
 mod sqlite;
 
 use std::path::Path;

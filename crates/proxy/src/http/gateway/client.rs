@@ -9,9 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Value, json};
 use tidegate_gateway::caller::Principal;
+use tidegate_store::{Clock, Millis, Owner, SystemClock};
 use tokio::task::AbortHandle;
 
+use super::MAX_SESSION_AGE;
 use super::connection::{Connection, Introduction};
+use super::replicas::is_replica_id;
 use crate::http::legacy::LEGACY_VERSIONS;
 use crate::http::session::Session;
 
@@ -42,6 +45,10 @@ pub(super) struct Client {
     pub(super) introduction: Introduction,
     /// The revision of the session.
     pub(super) version: String,
+    /// When the session began.
+    begun: Millis,
+    /// The replica that this is, which the ids of its questions name.
+    replica: Arc<str>,
     /// The requests that are on their way, by their id.
     open: Mutex<HashMap<Vec<u8>, AbortHandle>>,
     questions: Mutex<HashMap<u64, Question>>,
@@ -58,7 +65,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Client {
     /// Returns the client that sends `initialize` with these params.
-    pub(super) fn introduced(id: String, principal: Arc<Principal>, params: &Value) -> Self {
+    pub(super) fn introduced(
+        id: String,
+        principal: Arc<Principal>,
+        params: &Value,
+        replica: &Arc<str>,
+    ) -> Self {
         let asked = params["protocolVersion"].as_str().unwrap_or_default();
         let known = LEGACY_VERSIONS.iter().find(|version| **version == asked);
         let version = known.unwrap_or(&LEGACY_VERSIONS[LEGACY_VERSIONS.len() - 1]);
@@ -71,15 +83,24 @@ impl Client {
         let info = &params["clientInfo"];
         let info = json!({"name": text(&info["name"]), "version": text(&info["version"])});
         let capabilities = capabilities.cloned().unwrap_or_else(|| json!({}));
-        Self::new(id, principal, Introduction { info, capabilities }, (*version).to_owned())
+        let introduction = Introduction { info, capabilities };
+        Self::new(id, principal, introduction, (*version).to_owned(), (SystemClock.now(), replica))
     }
 
-    fn new(id: String, principal: Arc<Principal>, introduction: Introduction, version: String) -> Self {
+    fn new(
+        id: String,
+        principal: Arc<Principal>,
+        introduction: Introduction,
+        version: String,
+        (begun, replica): (Millis, &Arc<str>),
+    ) -> Self {
         Self {
             id,
             principal,
             introduction,
             version,
+            begun,
+            replica: Arc::clone(replica),
             open: Mutex::default(),
             questions: Mutex::default(),
             next_question: AtomicU64::new(1),
@@ -91,18 +112,22 @@ impl Client {
     /// Returns what the token of the session holds.
     pub(super) fn written(&self) -> Vec<u8> {
         let Introduction { info, capabilities } = &self.introduction;
-        json!({"id": self.id, "version": self.version, "info": info, "capabilities": capabilities})
-            .to_string()
-            .into_bytes()
+        let written = json!({
+            "id": self.id, "version": self.version, "info": info, "capabilities": capabilities, "begun": self.begun.0
+        });
+        written.to_string().into_bytes()
     }
 
-    /// Returns the client whose token holds this.
-    pub(super) fn read(written: &[u8], principal: Arc<Principal>) -> Option<Self> {
+    /// Returns the client whose token holds this, unless the token has expired.
+    pub(super) fn read(written: &[u8], principal: Arc<Principal>, replica: &Arc<str>) -> Option<Self> {
         let read: Value = serde_json::from_slice(written).ok()?;
         let text = |key: &str| read[key].as_str().map(str::to_owned);
         let introduction =
             Introduction { info: read["info"].clone(), capabilities: read["capabilities"].clone() };
-        Some(Self::new(text("id")?, principal, introduction, text("version")?))
+        let begun = Millis(read["begun"].as_i64()?);
+        let is_valid = SystemClock.now() < begun.after(MAX_SESSION_AGE);
+        is_valid.then_some(())?;
+        Some(Self::new(text("id")?, principal, introduction, text("version")?, (begun, replica)))
     }
 
     /// Returns the `initialize` with which the client began the session, as far as it matters.
@@ -120,11 +145,34 @@ impl Client {
         open.insert(id.to_vec(), task);
     }
 
-    /// Cancels a request.
-    pub(super) fn cancel(&self, id: &[u8]) {
-        if let Some(task) = locked(&self.open).remove(id) {
-            task.abort();
+    /// Cancels a request; returns whether this replica has it.
+    pub(super) fn cancel(&self, id: &[u8]) -> bool {
+        let task = locked(&self.open).remove(id);
+        task.inspect(AbortHandle::abort).is_some_and(|task| !task.is_finished())
+    }
+
+    /// Returns whose the session is, as messages between replicas name it.
+    pub(super) fn owner(&self) -> Owner {
+        match &self.principal.owner {
+            Some(name) => Owner::of_parts("caller", &["gateway", name.as_str()]),
+            None => Owner::of_parts("session", &["gateway", &self.id]),
         }
+    }
+
+    /// Returns the other replica that asked what an answer or a report of progress is for.
+    pub(super) fn asking_replica<'i>(&self, id: &'i [u8]) -> Option<&'i str> {
+        let (replica, _) = question_parts(id)?;
+        (replica != &*self.replica).then_some(replica)
+    }
+
+    /// Returns the number of a question that this replica asked.
+    fn question_number(&self, id: &[u8]) -> Option<u64> {
+        let (replica, number) = question_parts(id)?;
+        (replica == &*self.replica).then_some(number)
+    }
+
+    fn question_id(&self, number: u64) -> Vec<u8> {
+        format!("\"{QUESTION_PREFIX}{}-{number}\"", self.replica).into_bytes()
     }
 
     /// Notes a request of a server, with its progress token; returns the id by which the client knows both.
@@ -142,19 +190,19 @@ impl Client {
         let number = self.next_question.fetch_add(1, Ordering::Relaxed);
         let (connection, id) = (Arc::downgrade(connection), id.to_vec());
         questions.insert(number, Question { connection, id, token });
-        Some(question_id(number))
+        Some(self.question_id(number))
     }
 
     /// Takes the request of a server that an answer of the client is for: the connection, and the id for the server.
     pub(super) fn answered(&self, id: &[u8]) -> Option<(Arc<Connection>, Vec<u8>)> {
-        let question = locked(&self.questions).remove(&question_number(id)?)?;
+        let question = locked(&self.questions).remove(&self.question_number(id)?)?;
         Some((question.connection.upgrade()?, question.id))
     }
 
     /// Returns for which request of a server the client reports progress: the connection, and the token for the server.
     pub(super) fn progressing(&self, token: &[u8]) -> Option<(Arc<Connection>, Vec<u8>)> {
         let questions = locked(&self.questions);
-        let question = questions.get(&question_number(token)?)?;
+        let question = questions.get(&self.question_number(token)?)?;
         Some((question.connection.upgrade()?, question.token.clone()?))
     }
 
@@ -176,7 +224,7 @@ impl Client {
         };
         let number = questions.iter().find(|(_, question)| is_it(question)).map(|(number, _)| *number)?;
         questions.remove(&number);
-        Some(question_id(number))
+        Some(self.question_id(number))
     }
 
     /// Notes or removes a subscription to a resource.
@@ -199,15 +247,15 @@ impl Client {
     }
 }
 
-/// What the ids of requests of servers begin with, as clients see them: ids of different servers may be the same.
+/// What the ids of requests of servers begin with, as clients see them: ids of different servers may be the same, and so may
+/// the numbers of different replicas.
 const QUESTION_PREFIX: &str = "gateway-";
 
-fn question_number(id: &[u8]) -> Option<u64> {
-    std::str::from_utf8(id).ok()?.trim_matches('"').strip_prefix(QUESTION_PREFIX)?.parse().ok()
-}
-
-fn question_id(number: u64) -> Vec<u8> {
-    format!("\"{QUESTION_PREFIX}{number}\"").into_bytes()
+/// Returns the replica and the number in the id of a request of a server.
+fn question_parts(id: &[u8]) -> Option<(&str, u64)> {
+    let text = std::str::from_utf8(id).ok()?.trim_matches('"').strip_prefix(QUESTION_PREFIX)?;
+    let (replica, number) = text.rsplit_once('-')?;
+    Some((replica, number.parse().ok()?)).filter(|_| is_replica_id(replica))
 }
 
 #[cfg(test)]
@@ -218,11 +266,21 @@ mod tests {
     fn a_token_holds_what_a_replica_needs() {
         let principal = Arc::new(Principal::unauthenticated());
         let params = json!({"protocolVersion": "2025-06-18", "capabilities": {"sampling": {}}, "clientInfo": {"name": "c", "version": "1"}});
-        let client = Client::introduced("s".into(), Arc::clone(&principal), &params);
-        let read = Client::read(&client.written(), principal).unwrap();
+        let (here, there): (Arc<str>, Arc<str>) = ("0a".into(), "0b".into());
+        let client = Client::introduced("s".into(), Arc::clone(&principal), &params, &here);
+        let read = Client::read(&client.written(), principal, &there).unwrap();
         assert_eq!((read.id.as_str(), read.version.as_str()), ("s", "2025-06-18"));
-        assert_eq!(read.introduction, client.introduction);
-        let unknown = Client::introduced("s".into(), Arc::clone(&read.principal), &json!({}));
+        assert_eq!((&read.introduction, read.owner()), (&client.introduction, client.owner()));
+        let question = client.question_id(7);
+        assert_eq!((client.asking_replica(&question), client.question_number(&question)), (None, Some(7)));
+        assert_eq!((read.asking_replica(&question), read.question_number(&question)), (Some("0a"), None));
+        for other in ["\"gateway-7\"", "\"gateway-0a b-7\"", "\"gateway--7\"", "7", "\"gateway-0a-x\""] {
+            assert_eq!(read.asking_replica(other.as_bytes()), None, "{other}");
+        }
+        let age = i64::try_from(MAX_SESSION_AGE.as_millis()).unwrap();
+        let old = Client { begun: Millis(client.begun.0 - age), ..client };
+        assert!(Client::read(&old.written(), Arc::clone(&read.principal), &here).is_none(), "it has expired");
+        let unknown = Client::introduced("s".into(), Arc::clone(&read.principal), &json!({}), &here);
         assert_eq!(
             (unknown.version.as_str(), &unknown.introduction.capabilities),
             ("2025-11-25", &json!({}))

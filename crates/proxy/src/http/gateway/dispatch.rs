@@ -231,6 +231,10 @@ impl Gateway {
         let uri = head.params.as_ref().and_then(|params| raw::member(&message.bytes, params, "uri"));
         let Some(uri) = uri.and_then(|uri| raw::text(&message.bytes, &uri)) else { return false };
         session.server.subscribe(way.upstream, &uri, on);
+        if !on {
+            // Another replica may have subscribed.
+            self.tell_replicas(session, "", message);
+        }
         let is_shared = self.upstreams[way.upstream].is_shared(connection.era);
         let others = || self.sessions().values().any(|other| other.server.is_subscribed(way.upstream, &uri));
         !on && is_shared && others()

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::Gateway;
 use super::dispatch::{Asker, may_use};
+use super::replicas::Via;
 use super::route::{Route, ServerRoute};
 use super::trace::TraceHeaders;
 use crate::http::body::{Body, full};
@@ -18,6 +19,7 @@ use crate::http::http_to_stdio::{Answer, accepts, deliver_local_answers, is_init
 use crate::http::legacy;
 use crate::http::modern::{SESSION_HEADER, is_modern};
 use crate::http::respond;
+use crate::http::session::{LISTENING, parse_event_id};
 use crate::http::shared_server::deliveries;
 use crate::link::{Link, OwnWork};
 use crate::message::{MessageKind, ParsedLine};
@@ -235,8 +237,8 @@ impl Gateway {
                     let task = self.send(asker.clone(), message());
                     session.server.begin(head.id_bytes(), task);
                 }
-                MessageKind::Response => self.take_client_answer(session, message()),
-                MessageKind::Notification => self.take_client_notification(session, message()),
+                MessageKind::Response => self.take_client_answer(session, message(), Via::Client),
+                MessageKind::Notification => self.take_client_notification(session, message(), Via::Client),
                 _ => {}
             }
         }
@@ -246,13 +248,41 @@ impl Gateway {
     async fn listen_to(&self, principal: &Arc<Principal>, headers: &HeaderMap) -> Answer {
         accepts(headers, &["text/event-stream"])?;
         let session = self.session(principal, headers).await?;
-        legacy::listen(&session, headers)
+        let place = match legacy::last_event_id(headers) {
+            None => (LISTENING, None),
+            Some(id) => match self.parse_event_id(id) {
+                Some(EventPlace::Here(number, event)) => (number, Some(event)),
+                // What belongs to no request comes from here as well.
+                Some(EventPlace::Elsewhere(LISTENING)) => (LISTENING, None),
+                Some(EventPlace::Elsewhere(_)) => return legacy::refuse_forgotten(),
+                None => return legacy::refuse_event_id(),
+            },
+        };
+        legacy::connect(&session, place)
+    }
+
+    /// Parses an event id: the replica that has the stream, the number of the stream and that of the event.
+    fn parse_event_id(&self, text: &str) -> Option<EventPlace> {
+        let (replica, rest) = text.split_once('-')?;
+        let (number, event) = parse_event_id(rest)?;
+        Some(match replica == &*self.replicas.id {
+            true => EventPlace::Here(number, event),
+            false => EventPlace::Elsewhere(number),
+        })
     }
 
     /// Returns a clock that ticks every few seconds, shared by all requests.
     fn ticks(&self) -> watch::Receiver<()> {
         self.ticks.get_or_init(respond::ticks).clone()
     }
+}
+
+/// Where the stream of an event is.
+enum EventPlace {
+    /// At this replica: the stream and the event.
+    Here(u64, u64),
+    /// At another one.
+    Elsewhere(u64),
 }
 
 /// Returns the URL of the gateway as the client called it.

@@ -61,6 +61,7 @@ impl Gateway {
             OwnMethod::SetLevel => {
                 if let Some(session) = &asker.session {
                     self.set_level(session, &params);
+                    self.tell_replicas(session, "", &message);
                 }
                 Ok(b"{}".to_vec())
             }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde_json::Value;
-use tidegate_gate::response;
+use tidegate_gate::{causes, response};
 use tidegate_gateway::caller::Principal;
 use tidegate_gateway::seal::Purpose;
 
@@ -28,7 +28,7 @@ impl Gateway {
     ) -> Result<Arc<ClientSession>, Refusal> {
         let params = message.first().and_then(|head| head.params.clone()).unwrap_or(0..0);
         let params: Value = serde_json::from_slice(&message.bytes[params]).unwrap_or_default();
-        let client = Client::introduced(random_id(), Arc::clone(principal), &params);
+        let client = Client::introduced(random_id(), Arc::clone(principal), &params, &self.replicas.id);
         let (sealer, owner, written) =
             (Arc::clone(&self.sealer), principal.name().to_owned(), client.written());
         // The key may have to be read from the store first.
@@ -46,7 +46,8 @@ impl Gateway {
     fn remember(&self, token: String, client: Client) -> Arc<ClientSession> {
         let link = Arc::new(self.link_of(&client.principal, Some(&client.id)));
         let id = client.id.clone();
-        let session = Arc::new(Session::new(token, link, client));
+        let session = Session::new(token, link, client).with_event_prefix(format!("{}-", self.replicas.id));
+        let session = Arc::new(session);
         let mut sessions = self.sessions();
         if let Some(known) = sessions.get(&id) {
             return Arc::clone(known);
@@ -70,19 +71,41 @@ impl Gateway {
         let token = legacy::session_id(headers)?;
         legacy::check_version(headers)?;
         let opened = self.sealer.open(Purpose::Session, principal.name(), token);
-        let client = opened.and_then(|written| Client::read(&written, Arc::clone(principal)));
+        let client =
+            opened.and_then(|written| Client::read(&written, Arc::clone(principal), &self.replicas.id));
         let client = client.filter(|client| !self.has_ended(&client.id));
-        let Some(client) = client else {
-            return legacy::unknown_session();
-        };
+        let Some(client) = client else { return legacy::unknown_session() };
         let known = self.sessions().get(&client.id).cloned();
-        let session = known.unwrap_or_else(|| self.resume(token, client));
+        let session = match known {
+            Some(known) => known,
+            None => self.resume(token, client).await?,
+        };
         session.touch();
         Ok(session)
     }
 
-    /// Returns a session that another replica began, or this one long ago.
-    fn resume(&self, token: &str, client: Client) -> Arc<ClientSession> {
+    /// Returns a session that another replica began, or this one long ago, unless a replica has ended it.
+    async fn resume(&self, token: &str, client: Client) -> Result<Arc<ClientSession>, Refusal> {
+        let id = client.id.clone();
+        match self.ended_among(vec![id.clone()]).await {
+            Ok(ended) if ended.is_empty() => {}
+            Ok(_) => return legacy::unknown_session(),
+            Err(error) => {
+                (self.log)(&format!("whether a session has ended cannot be read: {}", causes(&error)));
+                let message = "whether this session has ended cannot be read from the database; try again";
+                return refuse(StatusCode::SERVICE_UNAVAILABLE, message);
+            }
+        }
+        let session = self.remember_resumed(token, client);
+        // It may have ended since the database was asked.
+        if self.has_ended(&id) {
+            self.drop_session(&id);
+            return legacy::unknown_session();
+        }
+        Ok(session)
+    }
+
+    fn remember_resumed(&self, token: &str, client: Client) -> Arc<ClientSession> {
         let initialize = client.initialize();
         let session = self.remember(token.to_owned(), client);
         // The link learns what the client is, and what it was told.
@@ -99,7 +122,17 @@ impl Gateway {
 
     pub(super) async fn delete(&self, principal: &Arc<Principal>, headers: &HeaderMap) -> Answer {
         let session = self.session(principal, headers).await?;
-        let id = session.server.id.clone();
+        if let Err(error) = self.end_everywhere(&session).await {
+            (self.log)(&format!("the end of a session cannot be stored: {}", causes(&error)));
+            let message = "the database cannot be reached, so other replicas would not know that the session has ended; try again";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, message);
+        }
+        self.end_here(&session.server.id);
+        Ok(legacy::ended())
+    }
+
+    /// Ends a session on this replica.
+    pub(super) fn end_here(&self, id: &str) {
         {
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
             if ended.len() >= MAX_ENDED_SESSIONS
@@ -107,9 +140,8 @@ impl Gateway {
             {
                 ended.remove(&oldest);
             }
-            ended.insert(id.clone(), Instant::now());
+            ended.insert(id.to_owned(), Instant::now());
         }
-        self.drop_session(&id);
-        Ok(legacy::ended())
+        self.drop_session(id);
     }
 }

@@ -13,6 +13,7 @@ use tidegate_gateway::calls::Govern;
 use tidegate_gateway::credentials::{Credential, FindCredential};
 use tidegate_gateway::log::Log;
 use tidegate_gateway::trace::Trace;
+use tidegate_store::ReplicaMessages;
 
 use crate::http::remote::Remote;
 
@@ -97,6 +98,8 @@ pub struct GatewaySettings {
     pub govern: Arc<dyn Govern>,
     /// Finds the credentials of callers for servers.
     pub credentials: Arc<dyn FindCredential>,
+    /// The way to the other replicas, if there may be any.
+    pub replicas: Option<Arc<dyn ReplicaMessages>>,
     /// The `tidegate` program, which runs as the guard of each server process.
     pub program: PathBuf,
     /// Takes the spans of requests; without it, contexts are not passed on in headers.

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::Gateway;
 use super::client::ClientSession;
 use super::connection::{Connection, ask};
+use super::replicas::Via;
 use super::upstream::{Upstream, Whose};
 use crate::http::exchange;
 use crate::http::shared_server::deliveries;
@@ -126,12 +127,8 @@ impl Gateway {
         let id = message.first().map(|head| head.id_bytes().to_vec()).unwrap_or_default();
         let outcome = exchange::from_server(&session.link, message.into()).await;
         outcome.dropped.iter().for_each(|reason| (self.log)(reason));
-        if let Some(message) = outcome.forward
-            && !session.put_unrouted(message)
-            && is_request
-        {
-            // Many clients never open a stream, so a call must not wait for the answer to this request.
-            session.link.note_undelivered(&id);
+        if let Some(message) = outcome.forward {
+            self.put_for_client(session, message, is_request.then_some(id));
         }
     }
 
@@ -143,7 +140,7 @@ impl Gateway {
         let sessions: Vec<Arc<ClientSession>> = self.sessions().values().cloned().collect();
         for session in sessions {
             if session.server.is_subscribed(upstream.index, &uri) {
-                session.put_unrouted(message.bytes.clone().into());
+                self.put_for_client(&session, message.bytes.clone().into(), None);
             }
         }
     }
@@ -155,9 +152,14 @@ impl Gateway {
     }
 
     /// Sends the answer of a client to the server that asked.
-    pub(super) fn take_client_answer(&self, session: &Arc<ClientSession>, message: ParsedLine) {
+    pub(super) fn take_client_answer(&self, session: &Arc<ClientSession>, message: ParsedLine, via: Via) {
         let Some(head) = message.first() else { return };
-        let Some((connection, id)) = session.server.answered(head.id_bytes()) else { return };
+        let Some((connection, id)) = session.server.answered(head.id_bytes()) else {
+            return match session.server.asking_replica(head.id_bytes()) {
+                Some(replica) if via == Via::Client => self.tell_replicas(session, replica, &message),
+                _ => (self.log)("dropped an answer of a client: nobody waits for it"),
+            };
+        };
         let mut edits = Edits::new();
         edits.replace(head.id.clone().unwrap_or_default(), id);
         connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
@@ -165,7 +167,12 @@ impl Gateway {
 
     /// Handles a notification of a client: a cancellation, progress of a server's request, or anything else, which goes to every
     /// server with a connection for this session alone.
-    pub(super) fn take_client_notification(&self, session: &Arc<ClientSession>, message: ParsedLine) {
+    pub(super) fn take_client_notification(
+        &self,
+        session: &Arc<ClientSession>,
+        message: ParsedLine,
+        via: Via,
+    ) {
         let Some(head) = message.first() else { return };
         let member = |key| {
             let range = raw::member(&message.bytes, head.params.as_ref()?, key)?;
@@ -173,13 +180,21 @@ impl Gateway {
         };
         match head.method() {
             "notifications/cancelled" => {
-                if let Some((id, _)) = member("requestId") {
-                    session.server.cancel(&id);
+                if let Some((id, _)) = member("requestId")
+                    && !session.server.cancel(&id)
+                    && via == Via::Client
+                {
+                    self.tell_replicas(session, "", &message);
                 }
             }
             "notifications/progress" => {
                 let Some((token, range)) = member("progressToken") else { return };
-                let Some((connection, known)) = session.server.progressing(&token) else { return };
+                let Some((connection, known)) = session.server.progressing(&token) else {
+                    if let (Some(replica), Via::Client) = (session.server.asking_replica(&token), via) {
+                        self.tell_replicas(session, replica, &message);
+                    }
+                    return;
+                };
                 let mut edits = Edits::new();
                 edits.replace(range, known);
                 connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
@@ -190,6 +205,9 @@ impl Gateway {
             method
                 if !method.starts_with("notifications/") || tiers::repeats(&message.bytes, &head.whole) => {}
             _ => {
+                if via == Via::Client {
+                    self.tell_replicas(session, "", &message);
+                }
                 let whose = Whose::Session(session.server.id.clone());
                 for connection in self.upstreams.iter().filter_map(|upstream| upstream.begun(&whose)) {
                     let message = ParsedLine::parse(message.bytes.clone());

@@ -1,0 +1,55 @@
+//! A plain proxy that gives connections to replicas in turn, as a load balancer does that knows nothing of HTTP.
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+
+/// The proxy.
+pub(super) struct Balancer {
+    pub(super) port: u16,
+    /// The ports of the replicas; 0 for one that is down.
+    replicas: Arc<Vec<AtomicU16>>,
+}
+
+impl Balancer {
+    pub(super) fn start(replicas: &[u16]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let replicas = Arc::new(replicas.iter().map(|port| AtomicU16::new(*port)).collect::<Vec<_>>());
+        let (targets, turn) = (Arc::clone(&replicas), Arc::new(AtomicUsize::new(0)));
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (targets, turn) = (Arc::clone(&targets), Arc::clone(&turn));
+                std::thread::spawn(move || drop(relay(&client, &targets, &turn)));
+            }
+        });
+        Self { port, replicas }
+    }
+
+    /// Sets the port of a replica.
+    pub(super) fn set(&self, replica: usize, port: u16) {
+        self.replicas[replica].store(port, Ordering::SeqCst);
+    }
+}
+
+/// Connects a client with the next replica that accepts it.
+fn relay(client: &TcpStream, replicas: &[AtomicU16], turn: &AtomicUsize) -> io::Result<()> {
+    let first = turn.fetch_add(1, Ordering::SeqCst);
+    let mut ports =
+        (0..replicas.len()).map(|more| replicas[(first + more) % replicas.len()].load(Ordering::SeqCst));
+    let server = ports.find_map(|port| TcpStream::connect(("127.0.0.1", port)).ok());
+    let server = server.ok_or(io::ErrorKind::ConnectionRefused)?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
+    let answers = std::thread::spawn(move || {
+        let _ = io::copy(&mut from_server, &mut to_client);
+        let _ = to_client.shutdown(Shutdown::Both);
+    });
+    let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    let _ = io::copy(&mut from_client, &mut to_server);
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = answers.join();
+    Ok(())
+}

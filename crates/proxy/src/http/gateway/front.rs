@@ -102,6 +102,10 @@ impl Gateway {
             _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
         }
         exchange::check_modern(&parts.headers, &message.bytes, message.first())?;
+        let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
+        if let Some(unsupported) = modern::unsupported(&parts.headers, id) {
+            return Ok(exchange::json(StatusCode::BAD_REQUEST, unsupported));
+        }
         if is_initialize(&message) {
             let message_text = "there are no sessions in this revision; send server/discover".to_owned();
             let error = RpcError { code: -32601, message: message_text };
@@ -111,6 +115,7 @@ impl Gateway {
         let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
         let route = self.route_of(&link, &message);
         self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
+        self.check_header_arguments(&parts.headers, &message)?;
         let link = Arc::new(self.timed(link, route.as_ref()));
         link.count_by_principal();
         let (mut forward, mut own) = link.parsed_from_client(message);
@@ -132,6 +137,18 @@ impl Gateway {
         let asker = Asker { principal, session: None, exchange: Arc::clone(&link), deliveries: sender };
         let task = self.send(asker, message);
         Ok(respond::modern(move || task.abort(), receiver, self.ticks()).await)
+    }
+
+    /// Checks the arguments that the called tool wants repeated in headers.
+    fn check_header_arguments(&self, headers: &HeaderMap, message: &ParsedLine) -> Result<(), Refusal> {
+        let head = message.first().filter(|head| head.method() == "tools/call");
+        let Some((head, params)) = head.and_then(|head| Some((head, head.params.as_ref()?))) else {
+            return Ok(());
+        };
+        self.registry.snapshot().header_arguments.check(headers, &message.bytes, params).map_err(|error| {
+            let answer = error_response(head.id_bytes(), &error);
+            Box::new(exchange::json(StatusCode::BAD_REQUEST, answer))
+        })
     }
 
     /// Sends a message to where it goes, as a task of its own.

@@ -42,8 +42,11 @@ pub(super) async fn keep_listed(gateway: Weak<Gateway>, upstream: Arc<Upstream>)
 
 impl Gateway {
     async fn read_lists(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<(), Problem> {
+        // What is said from here on may be about lists that were read already.
+        let said = upstream.take_said_changed();
         let (announcement, catalog) = self.ask_lists(upstream).await?;
-        let changed = self.registry.set(upstream.index, announcement, catalog);
+        let mut changed = self.registry.set(upstream.index, announcement, catalog);
+        changed.extend(said);
         self.announce_changes(&changed);
         Ok(())
     }
@@ -52,11 +55,13 @@ impl Gateway {
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
     ) -> Result<(Announcement, Catalog), Problem> {
-        let client = Introduction::of_gateway();
         let era = if upstream.supported().legacy == Some(false) { Era::Modern } else { Era::Legacy };
         let whose = |era| if upstream.is_shared(era) { Whose::Everybody(era) } else { Whose::Gateway };
-        let connect =
-            |era| upstream.connection(whose(era), era, &client, self.taking_unrouted(upstream, None));
+        let connect = |era| {
+            let client =
+                if upstream.is_shared(era) { Introduction::of_gateway() } else { Introduction::of_lister() };
+            async move { upstream.connection(whose(era), era, &client, self.taking_shared(upstream)).await }
+        };
         let mut connected = connect(era).await;
         // A server without sessions does not know `initialize`.
         let is_unknown = era == Era::Legacy && upstream.supported().legacy.is_none();

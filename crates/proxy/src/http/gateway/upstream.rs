@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_gateway::catalog::ListKind;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::connection::{Connection, Era, Introduction};
@@ -94,6 +95,8 @@ pub(super) struct Upstream {
     pub(super) log: Log,
     /// Notified when its lists may have changed.
     pub(super) lists_changed: Notify,
+    /// The lists that it said have changed, on a connection that is not that of a single client.
+    said_changed: Mutex<Vec<ListKind>>,
     /// Why its lists could not be read lately.
     pub(super) problem: Mutex<Option<Problem>>,
     /// Whether its lists were read at least once, or could not be.
@@ -124,6 +127,7 @@ impl Upstream {
             link,
             log,
             lists_changed: Notify::new(),
+            said_changed: Mutex::default(),
             problem: Mutex::default(),
             was_tried: AtomicBool::new(false),
             supported: Mutex::default(),
@@ -203,6 +207,17 @@ impl Upstream {
         let slot = self.slots().get(whose).cloned()?;
         let place = slot.connection.try_lock().ok()?;
         place.as_ref().filter(|open| !open.has_ended()).cloned()
+    }
+
+    /// Notes that the server said that lists have changed.
+    pub(super) fn say_changed(&self, kinds: &[ListKind]) {
+        self.said_changed.lock().unwrap_or_else(PoisonError::into_inner).extend(kinds);
+        self.lists_changed.notify_one();
+    }
+
+    /// Takes the lists that the server said have changed.
+    pub(super) fn take_said_changed(&self) -> Vec<ListKind> {
+        std::mem::take(&mut *self.said_changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that the server does not have an era.

@@ -138,7 +138,57 @@ SHARED_SERVER = [
 ]
 
 
+def is_raised(direct, proxied) -> bool:
+    return not direct and proxied is True
+
+
+# The allowed differences for a client of a gateway, which answers for all its servers and makes lists of its own.
+GATEWAY = [
+    Rule(
+        name="server",
+        reason="the gateway introduces itself, whatever servers are behind it",
+        kind="replaced",
+        path="server/info",
+    ),
+    *(Rule(
+        name="listChanged",
+        reason="servers may join and leave, so every list may change",
+        kind=kind,
+        path="server/capabilities/(tools|prompts|resources)/listChanged",
+        accepts=is_raised,
+    ) for kind in ("added", "changed")),
+    Rule(
+        name="_meta of lists",
+        reason="a list is that of the gateway, not that of one server",
+        kind="missing",
+        path="(tools|prompts|resources|templates)/_meta",
+    ),
+    Rule(
+        name="ttlMs",
+        reason="clients are told of changes, and what a caller may use can change at any time",
+        kind="changed",
+        path="(tools|prompts|resources|templates)/ttlMs",
+        accepts=lambda direct, proxied: proxied == 0,
+    ),
+    Rule(
+        name="cacheScope",
+        reason="lists show what the caller may use",
+        kind="changed",
+        path="prompts/cacheScope",
+        accepts=is_narrowed,
+    ),
+    Rule(
+        name="log messages",
+        reason="a server is connected to when it is needed first, and many clients share a server without sessions",
+        kind="missing",
+        path=r"seen/logged/0\.\.\.",
+    ),
+]
+
+
 def rules(mode: str, pairing: str, direct: dict) -> list[Rule]:
     """Returns the rules for a transcript, given the direct one."""
+    if pairing.startswith("gateway"):
+        return ALLOWED[mode] + GATEWAY
     stateless = (direct["server"].get("version") or "") >= "2026"
     return ALLOWED[mode] + (SHARED_SERVER if pairing == "bridge" and stateless else [])

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Checks that the official conformance suites give a server behind tidegate the same results as directly.
 
-    python3 tests/interop/conformance.py --tidegate PATH [--cache DIR] [--only SUITE]
-                               [--pairing reverse|bridge|gateway|gateway-bridge]
+    python3 tests/interop/conformance.py --tidegate PATH [--cache DIR] [--only SUITE] [--pairing NAME]
                                [--mode observe|shape] [--keep DIR]
 
 Three suites run against conf_server.py over HTTP, and then against tidegate in front of it:
 
     reverse   `tidegate run --http ADDRESS --url URL`: in front of the server that speaks HTTP
     bridge    `tidegate run --http ADDRESS -- COMMAND`: in front of the same server on stdio
-    gateway, gateway-bridge
-              `tidegate gateway` in front of the same servers, which keep their names (prefix = ""); only where it is
-              asked for with --pairing, because it needs a build with the feature gateway
+    gateway   `tidegate gateway` in front of the server that speaks HTTP, which keeps its names (prefix = "")
+    gateway-bridge
+              the same in front of the server on stdio
+    gateway-of-three
+              `tidegate gateway` in front of the server that speaks HTTP and two others, one of them on stdio. The
+              suites know only the names of the server, so a relay adds and removes the prefix of the gateway
 
 Every check must have the same result, or one that ALLOWED lists with a reason. The direct run is made twice: a check
 with two results is reported as flaky, and both are accepted. --keep keeps the output of the suites, one folder per
@@ -24,32 +26,38 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from install import DEFAULT_CACHE, SetupError, Toolchain, install
 from listeners import Listener, ListenerError
-from pairings import BRIDGE, GATEWAY, GATEWAY_BRIDGE, REVERSE, Pairing, Servers
+from pairings import BRIDGE, FIXTURES, GATEWAY_OF_THREE, GATEWAYS, OTHER_NAMES, REVERSE, SHORT_NAME
+from pairings import Pairing, Servers, available
 from suites import SUITES, Results, Suite, SuiteFailed, run
 
-PAIRINGS = [REVERSE, BRIDGE]
-# Only in builds with the feature gateway.
-GATEWAY_PAIRINGS = [GATEWAY, GATEWAY_BRIDGE]
+PAIRINGS = [REVERSE, BRIDGE, *GATEWAYS]
 MODES = ["observe", "shape"]
 
-
 JSON_INSTEAD_OF_STREAM = """
-A bridge sends plain JSON if the answer is ready at once, so a check that expects a stream finds none.
+A bridge or a gateway sends plain JSON if the answer is ready at once, so a check that expects a stream finds none.
 """
 CANNOT_CLOSE_STREAM = """
-A server on stdio cannot close its stream in the middle of a call, so the stream stays open.
+A server on stdio cannot close its stream in the middle of a call. A gateway resumes the stream of a server itself, and its own
+stays open.
 """
-# The status that a check may have because of the pairing, and the reason; None if the check does not run.
-ALLOWED = {
-    (BRIDGE, "server-sse-streams-functional"): ("INFO", JSON_INSTEAD_OF_STREAM),
-    (BRIDGE, "server-sse-content-type"): ("INFO", JSON_INSTEAD_OF_STREAM),
-    (BRIDGE, "server-sse-disconnect-resume"): ("INFO", CANNOT_CLOSE_STREAM),
+OWN_STREAMS = {
+    "server-sse-streams-functional": ("INFO", JSON_INSTEAD_OF_STREAM),
+    "server-sse-content-type": ("INFO", JSON_INSTEAD_OF_STREAM),
+    "server-sse-disconnect-resume": ("INFO", CANNOT_CLOSE_STREAM),
 }
+KNOWS_TASKS = """
+A gateway of several servers knows which tasks they began for the caller, so it refuses others itself.
+"""
+# The status that a check may have because of the pairing, and the reason.
+ALLOWED = {pairing: dict(OWN_STREAMS) for pairing in (BRIDGE, *GATEWAYS)}
+ALLOWED[GATEWAY_OF_THREE] |= {"sep-2663-tasks-get-invalid-task-id-32602": ("SUCCESS", KNOWS_TASKS)}
 
 
 @dataclass(frozen=True)
@@ -84,17 +92,26 @@ class ConformanceRunner:
         """Runs a suite through tidegate and compares the results."""
         title = f"{pairing.name} {mode}"
         folder = self.folder / f"{suite.name}-{pairing.name}-{mode}"
-        command = pairing.command(
-            self.tidegate, mode, self.servers.on_stdio("conf"), self.servers.over_http("conf"))
+        command = pairing.command(self.tidegate, mode, self.servers, "conf")
         try:
-            with Listener(command) as proxy:
-                found = run(suite, self.toolchain, proxy.url, folder)
+            with Listener(command) as proxy, self.relay(pairing, proxy.url) as url:
+                found = run(suite, self.toolchain, url, folder)
                 proxy.stop()
         except (ListenerError, SuiteFailed) as error:
             return report("failed", suite.name, title, "", [str(error)])
         problems, allowed = differences(direct, found, pairing)
         remark = f"{len(found)} checks" + (f", {allowed} allowed differences" if allowed else "")
         return report("differs" if problems else "same", suite.name, title, remark, problems)
+
+    @contextmanager
+    def relay(self, pairing: Pairing, url: str) -> Iterator[str]:
+        """Yields a URL under which the tools and prompts of the server have the names that it gave them."""
+        if pairing is not GATEWAY_OF_THREE:
+            yield url
+            return
+        script = str(FIXTURES / "names_relay.mjs")
+        with Listener([str(self.toolchain.node), script, url, SHORT_NAME, *OTHER_NAMES]) as relay:
+            yield relay.url
 
 
 def differences(direct: list[Results], found: Results, pairing: Pairing) -> tuple[list[str], int]:
@@ -105,7 +122,7 @@ def differences(direct: list[Results], found: Results, pairing: Pairing) -> tupl
         got = found.get(check)
         if got in expected:
             continue
-        rule = ALLOWED.get((pairing, check.id))
+        rule = ALLOWED.get(pairing, {}).get(check.id)
         if rule and rule[0] == (got and got.status):
             allowed += 1
         else:
@@ -122,7 +139,7 @@ def totals(results: Results) -> str:
 
 def report(verdict: str, suite: str, title: str, remark: str, problems: list[str]) -> bool:
     """Prints one line, and the problems below it."""
-    print(f"{verdict:8} {suite:18} {title:16} {remark}".rstrip(), flush=True)
+    print(f"{verdict:8} {suite:18} {title:22} {remark}".rstrip(), flush=True)
     for problem in problems:
         print(f"         - {problem}")
     return not problems
@@ -133,7 +150,7 @@ def main() -> int:
     parser.add_argument("--tidegate", type=Path, required=True, help="the program under test")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the installed packages")
     parser.add_argument("--only", default="", help="only the suites whose name contains this")
-    parser.add_argument("--pairing", choices=[pairing.name for pairing in [*PAIRINGS, *GATEWAY_PAIRINGS]], help="only this pairing")
+    parser.add_argument("--pairing", choices=[pairing.name for pairing in PAIRINGS], help="only this pairing")
     parser.add_argument("--mode", choices=MODES, help="only this mode")
     parser.add_argument("--keep", type=Path, help="new folder for the output of the suites")
     options = parser.parse_args()
@@ -149,17 +166,12 @@ def main() -> int:
     if options.keep and options.keep.exists():
         print(f"{options.keep} already exists: give a new folder", file=sys.stderr)
         return 1
-    pairings = [pairing for pairing in PAIRINGS if options.pairing in (None, pairing.name)]
-    pairings += [pairing for pairing in GATEWAY_PAIRINGS if options.pairing == pairing.name]
-    modes = [options.mode] if options.mode else MODES
-    if pairings[0] in GATEWAY_PAIRINGS:
-        # A gateway always shapes.
-        modes = ["shape"]
+    pairings = available([pairing for pairing in PAIRINGS if options.pairing in (None, pairing.name)], options.tidegate)
     try:
         toolchain = install(options.cache)
         with tempfile.TemporaryDirectory(prefix="tidegate-interop-") as temporary, Servers(toolchain) as servers:
             runner = ConformanceRunner(toolchain, servers, options.tidegate.resolve(), options.keep or Path(temporary))
-            results = [result for suite in suites for result in run_suite(runner, suite, pairings, modes)]
+            results = [result for suite in suites for result in run_suite(runner, suite, pairings, options.mode)]
     except (SetupError, ListenerError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -167,12 +179,13 @@ def main() -> int:
     return 0 if all(results) else 1
 
 
-def run_suite(runner: ConformanceRunner, suite: Suite, pairings: list[Pairing], modes: list[str]) -> list[bool]:
+def run_suite(runner: ConformanceRunner, suite: Suite, pairings: list[Pairing], only: str | None) -> list[bool]:
     """Returns whether the suite has the same results, for each pairing and mode."""
     direct = runner.direct(suite)
     if direct is None:
         return [False]
-    return [runner.compare(suite, pairing, mode, direct) for pairing in pairings for mode in modes]
+    runs = [(pairing, mode) for pairing in pairings for mode in pairing.modes if only in (None, mode)]
+    return [runner.compare(suite, pairing, mode, direct) for pairing, mode in runs]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from listeners import Listener, ListenerError
 SCRIPTS = Path(__file__).resolve().parent / "tours"
 TOUR_SECONDS = 120
 MODERN = "2026-07-28"
+# The tool of server-everything that it offers only to clients that can open a page.
+OPENS_PAGES = {"trigger-url-elicitation"}
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,24 @@ def comparable(tour: Tour, over_http: bool, direct: dict, proxied: dict) -> tupl
         direct, proxied = without_replayed_events(direct), without_replayed_events(proxied)
     if tour.typescript:
         direct, proxied = without_droppable_event(direct, proxied)
+    return direct, proxied
+
+
+def as_gateway_lists(direct: dict, proxied: dict) -> tuple[dict, dict]:
+    """Returns both transcripts with what a gateway does to lists on purpose.
+
+    It reads all pages of a server and makes pages of its own, which are longer. And it reads lists before it knows what a client
+    can do, so it also lists tools that a server offers only to clients that can open a page.
+    """
+    tools = direct.get("tools", {})
+    if "nextCursor" in tools:
+        all_tools = [tool for page in (tools, *direct["more-tools"]) for tool in page["tools"]]
+        tools = {key: value for key, value in tools.items() if key != "nextCursor"} | {"tools": all_tools}
+        direct = direct | {"tools": tools, "more-tools": []}
+    if "tools" in proxied.get("tools", {}):
+        listed = {tool["name"] for tool in tools.get("tools", ())}
+        kept = [tool for tool in proxied["tools"]["tools"] if tool["name"] not in OPENS_PAGES - listed]
+        proxied = proxied | {"tools": proxied["tools"] | {"tools": kept}}
     return direct, proxied
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mocks.anthropic import AnthropicMessages
@@ -24,13 +24,15 @@ SHELL = "shell"
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The environment of one run: folders, the URL of the mock API, the MCP server's name and command."""
+    """The environment of one run: folders, the URL of the mock API, the MCP server's name and its command or URL."""
 
     home: Path
     work: Path
     api: str
     server: str
     command: list[str]
+    url: str | None = None             # of a server over HTTP, which has no command
+    headers: dict[str, str] = field(default_factory=dict)
 
     def write(self, path: str, text: str) -> Path:
         target = self.home / path
@@ -105,8 +107,11 @@ class ClaudeCode(Client):
         return "Bash", {"command": command, "description": description}
 
     def prepare(self, sandbox):
-        servers = {sandbox.server: {"type": "stdio", "command": sandbox.command[0], "args": sandbox.command[1:]}}
-        config = sandbox.write("mcp.json", json.dumps({"mcpServers": servers}))
+        if sandbox.url:
+            server = {"type": "http", "url": sandbox.url, "headers": sandbox.headers}
+        else:
+            server = {"type": "stdio", "command": sandbox.command[0], "args": sandbox.command[1:]}
+        config = sandbox.write("mcp.json", json.dumps({"mcpServers": {sandbox.server: server}}))
         arguments = [
             "--print", PROMPT, "--mcp-config", str(config), "--strict-mcp-config",
             "--allowedTools", f"mcp__{identifier(sandbox.server)} ToolSearch ReadMcpResourceTool Bash",
@@ -141,6 +146,11 @@ class Codex(Client):
 
     def prepare(self, sandbox):
         quoted = json.dumps  # a JSON string is a valid TOML string
+        if sandbox.url:
+            headers = ", ".join(f"{quoted(name)} = {quoted(value)}" for name, value in sandbox.headers.items())
+            target = [f"url = {quoted(sandbox.url)}", f"http_headers = {{ {headers} }}"]
+        else:
+            target = [f"command = {quoted(sandbox.command[0])}", f"args = {quoted(sandbox.command[1:])}"]
         sandbox.write(".codex/config.toml", "\n".join([
             f"model = {quoted(self.model_name)}",
             'model_provider = "mock"',
@@ -150,8 +160,7 @@ class Codex(Client):
             "[features]", "plugins = false", "apps = false",
             "[model_providers.mock]", 'name = "mock"', f"base_url = {quoted(sandbox.api + '/v1')}",
             'wire_api = "responses"', 'env_key = "MOCK_KEY"', "supports_websockets = false",
-            f"[mcp_servers.{quoted(sandbox.server)}]",
-            f"command = {quoted(sandbox.command[0])}", f"args = {quoted(sandbox.command[1:])}",
+            f"[mcp_servers.{quoted(sandbox.server)}]", *target,
             "required = true", "startup_timeout_sec = 60", "",  # otherwise a turn starts without a slow server
         ]))
         arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT]
@@ -188,13 +197,16 @@ class GeminiCli(Client):
         return "run_shell_command", {"command": command, "description": description}
 
     def prepare(self, sandbox):
+        if sandbox.url:
+            server = {"httpUrl": sandbox.url, "headers": sandbox.headers}
+        else:
+            server = {"command": sandbox.command[0], "args": sandbox.command[1:]}
         sandbox.write(".gemini/settings.json", json.dumps({
             "security": {"auth": {"selectedType": "gemini-api-key"}},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
             "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-            "mcpServers": {sandbox.server: {
-                "command": sandbox.command[0], "args": sandbox.command[1:], "trust": True}},
+            "mcpServers": {sandbox.server: {**server, "trust": True}},
         }))
         return ["--yolo", "--model", "gemini-2.5-flash", "--prompt", PROMPT], {
             "GEMINI_API_KEY": API_KEY, "GOOGLE_GEMINI_BASE_URL": sandbox.api,
@@ -217,6 +229,10 @@ class OpenCode(Client):
         return "bash", {"command": command}
 
     def prepare(self, sandbox):
+        if sandbox.url:
+            server = {"type": "remote", "url": sandbox.url, "headers": sandbox.headers, "oauth": False}
+        else:
+            server = {"type": "local", "command": sandbox.command}
         config = sandbox.write("opencode.json", json.dumps({
             "model": "mock/model", "share": "disabled", "autoupdate": False, "permission": "allow",
             "provider": {"mock": {
@@ -225,7 +241,7 @@ class OpenCode(Client):
                 "models": {"model": {
                     "name": "model", "limit": {"context": 1_000_000, "output": 8_000}, "attachment": True,
                     "modalities": {"input": ["text", "image"], "output": ["text"]}}}}},
-            "mcp": {sandbox.server: {"type": "local", "command": sandbox.command, "enabled": True}},
+            "mcp": {sandbox.server: {**server, "enabled": True}},
         }))
         return ["run", PROMPT], {
             "OPENCODE_CONFIG": str(config), "OPENCODE_DISABLE_AUTOUPDATE": "1",

@@ -7,6 +7,7 @@ run.py prove --tidegate PATH [--client NAME]...
 run.py installed --tidegate PATH
 run.py examples --tidegate PATH --examples FOLDER [--client NAME]...
 run.py journey --tidegate PATH [--client NAME]...
+run.py gateway --tidegate PATH [--client NAME]...
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import check
 import examples
+import gateway
 import installed
 import journey
 import plan
@@ -51,7 +53,9 @@ def arguments() -> argparse.Namespace:
     session = commands.add_parser("journey", help="run a session that moves data by files, joins and references")
     session.add_argument("--tidegate", type=Path, required=True, help="the tidegate program")
     session.add_argument("--client", choices=journey.NAMES, action="append", help="only this client; may be repeated")
-    for command in (facts, proof, example):
+    many = commands.add_parser("gateway", help="run the clients on a gateway with three servers behind it")
+    many.add_argument("--tidegate", type=Path, required=True, help="the tidegate program, built with the feature gateway")
+    for command in (facts, proof, example, many):
         command.add_argument("--client", choices=CLIENTS, action="append", help="only this client; may be repeated")
     return parser.parse_args()
 
@@ -84,6 +88,8 @@ def main() -> int:
         names = options.client or list(CLIENTS)
         if options.command == "prove":
             return prove.run(names, cache_folder(), options.tidegate)
+        if options.command == "gateway":
+            return gateway.run(names, cache_folder(), options.tidegate)
         if options.command == "examples":
             return examples.run(options.client or ["claude-code", "codex"], cache_folder(), options.tidegate,
                                 options.examples)

@@ -1,7 +1,7 @@
 """One headless run of one client: sandbox, mock API, process.
 
     plan -> calls -> mock API <-> client          what the model saw
-                                  client <-> tap <-> server   what the server sent
+                                  client <-> tap <-> server   what the server sent, on stdio or over HTTP
 
 `records.py` joins both sides. A run leaves nothing behind: it removes its folder, and ends the client's process group and
 the taps by their process ids.
@@ -17,12 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import plan as plans
 import records
 from clients import Client, Sandbox
+from http_tap import tapping
 from install import HarnessError, install
 from mocks.server import serving
 
@@ -35,21 +38,30 @@ OnConfigured = Callable[[Path, dict[str, str]], None]
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
-def run(client: Client, plan: list[dict], command: list[str], cache: Path, *, server: str = "probe",
+@dataclass(frozen=True)
+class Endpoint:
+    """An MCP server that listens already: its URL, and the headers that a client is configured to send."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def run(client: Client, plan: list[dict], command: list[str] | Endpoint, cache: Path, *, server: str = "probe",
         environment: Mapping[str, str] = os.environ, seconds: float = RUN_SECONDS, keep: bool = False,
         on_configured: OnConfigured = lambda *_: None) -> list[dict]:
     """Runs the client once over the plan; returns the record of the run and of each step.
 
-    `command` starts the MCP server, in the caller's folder and in `environment` with a temporary home. `on_configured` is
-    called after the client's configuration is written, with the folder of the run and the client's environment.
+    `command` starts the MCP server, in the caller's folder and in `environment` with a temporary home, or is that of a
+    server that listens already. `on_configured` is called after the client's configuration is written, with the folder of
+    the run and the client's environment.
     """
-    if not shutil.which(command[0]):
+    if not isinstance(command, Endpoint) and not shutil.which(command[0]):
         raise HarnessError(f"the server command {command[0]} is not a program")
     program = install(client, cache)
     folder = Path(tempfile.mkdtemp(prefix="tidegate-run-")).resolve()
     try:
-        tap = _prepare(folder, command, environment)
-        return _run_in(folder, client, program, plan, tap, server, min(seconds, RUN_SECONDS), on_configured)
+        with _tapped(folder, command, environment) as target:
+            return _run_in(folder, client, program, plan, target, server, min(seconds, RUN_SECONDS), on_configured)
     finally:
         if keep:
             print(f"kept {folder}", file=sys.stderr)
@@ -57,29 +69,42 @@ def run(client: Client, plan: list[dict], command: list[str], cache: Path, *, se
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(folder: Path, command: list[str], environment: Mapping[str, str]) -> list[str]:
-    """Creates the folders of a run; returns the command of the tap in front of the server."""
+@contextmanager
+def _tapped(folder: Path, command: list[str] | Endpoint, environment: Mapping[str, str]) -> Iterator[list[str] | Endpoint]:
+    """Creates the folders of a run; yields the tap in front of the server."""
     for name in ("home", "work", "tmp"):
         (folder / name).mkdir()
     log, errors, spec = (folder / name for name in ("tap.jsonl", "server_stderr", "tap.json"))
     log.touch()
     errors.touch()
+    if isinstance(command, Endpoint):
+        with tapping(command.url, log) as url:
+            yield Endpoint(url, command.headers)
+        return
     spec.write_text(json.dumps({"command": command, "cwd": os.getcwd(), "log": str(log), "stderr": str(errors),
                                 "environment": _server_environment(folder / "home", environment)}))
-    return [sys.executable, str(HERE / "tap.py"), str(spec)]
+    yield [sys.executable, str(HERE / "tap.py"), str(spec)]
+    _end_taps(_traffic(folder))
 
 
-def _run_in(folder, client, program, plan, tap, server, seconds, on_configured) -> list[dict]:
+def _traffic(folder: Path) -> list[dict]:
+    """Returns what the tap logged."""
+    return [json.loads(line) for line in (folder / "tap.jsonl").read_text().splitlines()]
+
+
+def _run_in(folder, client, program, plan, target, server, seconds, on_configured) -> list[dict]:
     home, work = folder / "home", folder / "work"
+    is_url = isinstance(target, Endpoint)
     model = client.model(plans.calls(client, server, plan))
     started = time.monotonic()
     with serving(model) as api:
-        arguments, environment = client.prepare(Sandbox(home, work, api, server, tap))
+        sandbox = Sandbox(home, work, api, server, [] if is_url else target)
+        sandbox = replace(sandbox, url=target.url, headers=target.headers) if is_url else sandbox
+        arguments, environment = client.prepare(sandbox)
         environment = {**_client_environment(folder, api), **environment}
         on_configured(folder, environment)
         exit_code = _spawn(program + arguments, work, environment, folder, seconds)
-    traffic = [json.loads(line) for line in (folder / "tap.jsonl").read_text().splitlines()]
-    _end_taps(traffic)
+    traffic = _traffic(folder)
     summary = records.summary(client, server, model, traffic)
     summary |= {"exit_code": exit_code, "seconds": round(time.monotonic() - started, 1), "home": str(home)}
     summary["complete"] = exit_code == 0 and not any(summary[name] for name in GAP_WORDS)

@@ -569,3 +569,57 @@ print(urllib.request.urlopen(request, context=context, timeout=20).read().decode
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
     assert!(wrong.stderr.contains("/nonexistent holds no certificate"), "{}", wrong.stderr);
 }
+
+/// Sends a request of a revision without sessions; returns the status and the answer.
+fn without_session(gateway: &Gateway, version: &str, method: &str, mut params: Value) -> (u16, Value) {
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}});
+    let uri = params["uri"].as_str().unwrap_or_default().to_owned();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let mut headers = vec![("MCP-Protocol-Version", version), ("Mcp-Method", method)];
+    if !uri.is_empty() {
+        headers.push(("Mcp-Name", &uri));
+    }
+    let reply = Connection::to(gateway.port).post(&headers, &body);
+    (reply.status, reply.json())
+}
+
+#[test]
+fn what_a_revision_does_not_have_is_refused_as_it_asks() {
+    let home = tempfile::tempdir().unwrap();
+    let gateway = Gateway::start(home.path(), &two());
+    let (status, refused) = without_session(&gateway, "2099-01-01", "tools/list", json!({}));
+    assert_eq!((status, &refused["error"]["code"]), (400, &json!(-32022)), "{refused}");
+    assert_eq!(
+        refused["error"]["data"],
+        json!({"supported": ["2026-07-28"], "requested": "2099-01-01"}),
+        "{refused}"
+    );
+    for method in ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+        let (status, gone) = without_session(&gateway, "2026-07-28", method, json!({"uri": "own://1"}));
+        assert_eq!((status, &gone["error"]["code"]), (404, &json!(-32601)), "{method}: {gone}");
+    }
+    let mut client = gateway.client();
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}), "sessions have it");
+    let nowhere = json!({"uri": "nowhere://1"});
+    let missing = client.ask("resources/read", nowhere.clone());
+    assert_eq!(
+        (&missing["error"]["code"], &missing["error"]["data"]),
+        (&json!(-32002), &nowhere),
+        "{missing}"
+    );
+    let (status, missing) = without_session(&gateway, "2026-07-28", "resources/read", nowhere.clone());
+    assert_eq!(
+        (status, &missing["error"]["code"], &missing["error"]["data"]),
+        (400, &json!(-32602), &nowhere)
+    );
+}
+
+/// The servers have sessions only, and know nothing of what results have without them.
+#[test]
+fn results_of_servers_with_sessions_are_completed_for_clients_without() {
+    let home = tempfile::tempdir().unwrap();
+    let gateway = Gateway::start(home.path(), &two());
+    let (status, read) = without_session(&gateway, "2026-07-28", "resources/read", json!({"uri": "own://1"}));
+    let hints = ["resultType", "ttlMs", "cacheScope"].map(|key| read["result"][key].clone());
+    assert_eq!((status, hints), (200, [json!("complete"), json!(0), json!("private")]), "{read}");
+}

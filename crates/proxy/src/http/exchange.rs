@@ -14,6 +14,7 @@ use tidegate_gate::{RpcError, error_response};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::body::{Body, full};
+use super::headers::HeaderArguments;
 use super::modern;
 use super::shared_server::{DeliverySender, Log, deliver, response as delivery_of};
 use crate::link::{Link, LinkBase, LocalRequest, Resolution, ResolveJob, ServerMessage, ServerOutcome};
@@ -268,6 +269,21 @@ pub(super) fn check_only(headers: &HeaderMap, message: &ParsedLine) -> Result<()
             Err(refused(head, &RpcError { code: -32601, message }))
         }
     }
+}
+
+/// Checks the arguments that the called tool wants repeated in headers.
+pub(super) fn check_header_arguments(
+    known: &HeaderArguments,
+    headers: &HeaderMap,
+    message: &ParsedLine,
+) -> Result<(), Refusal> {
+    let head = message.first().filter(|head| head.method() == "tools/call");
+    let Some((head, params)) = head.and_then(|head| Some((head, head.params.as_ref()?))) else {
+        return Ok(());
+    };
+    known
+        .check(headers, &message.bytes, params)
+        .map_err(|error| Box::new(json(StatusCode::BAD_REQUEST, error_response(head.id_bytes(), &error))))
 }
 
 fn refused(head: &MessageHead, error: &RpcError) -> Refusal {

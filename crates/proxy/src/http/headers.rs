@@ -26,22 +26,27 @@ const MAX_SCHEMA_DEPTH: usize = 16;
 impl HeaderArguments {
     /// Returns those of a tool with an input schema.
     pub(super) fn of_tool(tool: &str, input_schema: &Value) -> Self {
+        let mut of_tool = Self::default();
+        of_tool.add(tool, input_schema);
+        of_tool
+    }
+
+    /// Adds those of a tool.
+    pub(super) fn add(&mut self, tool: &str, input_schema: &Value) {
         let mut found = Vec::new();
         collect(input_schema, &mut Vec::new(), &mut found);
-        Self { tools: HashMap::from([(tool.to_owned(), found)]) }
+        self.tools.insert(tool.to_owned(), found);
     }
 
     /// Learns them from a response to `tools/list`.
     pub(super) fn learn(&mut self, message: &[u8]) {
-        if memchr::memmem::find(message, b"x-mcp-header").is_none() {
+        if !are_in(message) {
             return;
         }
         let Ok(message) = serde_json::from_slice::<Value>(message) else { return };
         for tool in message["result"]["tools"].as_array().into_iter().flatten() {
-            let mut found = Vec::new();
-            collect(&tool["inputSchema"], &mut Vec::new(), &mut found);
             if let Some(name) = tool["name"].as_str() {
-                self.tools.insert(name.to_owned(), found);
+                self.add(name, &tool["inputSchema"]);
             }
         }
     }
@@ -93,6 +98,11 @@ impl HeaderArguments {
         }
         self.put(headers, body, params);
     }
+}
+
+/// Returns whether a tool or a list of tools may have such arguments.
+pub(super) fn are_in(json: &[u8]) -> bool {
+    memchr::memmem::find(json, b"x-mcp-header").is_some()
 }
 
 /// Returns a value as it is written in a header.

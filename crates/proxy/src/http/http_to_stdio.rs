@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
-use tidegate_gate::{error_response, raw};
+use tidegate_gate::raw;
 use tokio::sync::{mpsc, watch};
 
 use super::body::Body;
@@ -173,15 +173,11 @@ impl HttpToStdio {
         headers: &HeaderMap,
         message: &ParsedLine,
     ) -> Result<(), Refusal> {
-        let head = message.first().filter(|head| head.method() == "tools/call");
-        let Some((head, params)) = head.and_then(|head| Some((head, head.params.as_ref()?))) else {
+        if message.first().is_none_or(|head| head.method() != "tools/call") {
             return Ok(());
-        };
+        }
         let known = self.header_arguments.get_or_init(|| self.ask_header_arguments(server)).await;
-        known.check(headers, &message.bytes, params).map_err(|error| {
-            let answer = error_response(head.id_bytes(), &error);
-            Box::new(exchange::json(StatusCode::BAD_REQUEST, answer))
-        })
+        exchange::check_header_arguments(known, headers, message)
     }
 
     /// Asks the server which arguments its tools want repeated in headers.

@@ -21,6 +21,9 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The first revision without sessions.
 const FIRST_MODERN_VERSION: &str = "2026-07-28";
 
+/// The code of the error for a revision that is not supported.
+#[cfg(feature = "gateway")]
+const UNSUPPORTED_VERSION: i64 = -32022;
 /// The code of the error for headers that differ from the body.
 pub(super) const HEADER_MISMATCH: i64 = -32020;
 
@@ -30,6 +33,17 @@ pub(super) fn is_modern(headers: &HeaderMap) -> bool {
         .get(VERSION_HEADER)
         .and_then(|value| value.to_str().ok())
         .is_some_and(|version| version >= FIRST_MODERN_VERSION)
+}
+
+/// Returns the error for a request of a revision that is not supported, as JSON; `None` if it is supported.
+#[cfg(feature = "gateway")]
+pub(super) fn unsupported(headers: &HeaderMap, id: &[u8]) -> Option<Vec<u8>> {
+    let requested = headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()).and_then(decode);
+    let requested = requested.filter(|version| version != FIRST_MODERN_VERSION)?;
+    let data = serde_json::json!({"supported": [FIRST_MODERN_VERSION], "requested": requested});
+    let message = format!("the revision {requested} is not supported; {FIRST_MODERN_VERSION} is");
+    let error = serde_json::json!({"code": UNSUPPORTED_VERSION, "message": message, "data": data});
+    Some([br#"{"jsonrpc":"2.0","id":"#, id, br#","error":"#, error.to_string().as_bytes(), b"}"].concat())
 }
 
 /// Returns the member of the params that `Mcp-Name` repeats.

@@ -1,7 +1,7 @@
 //! A server over HTTP: connecting to it and sending requests.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tidegate_gate::causes;
 
+use super::headers::HeaderArguments;
 use crate::link::Failure;
 
 /// Why a server cannot be used or reached.
@@ -68,6 +69,7 @@ pub struct Remote {
     transport: Transport,
     url: Uri,
     headers: HeaderMap,
+    header_arguments: Mutex<HeaderArguments>,
 }
 
 /// How long connecting may take.
@@ -99,7 +101,7 @@ impl Remote {
             }
             _ => return Err(RemoteError::Address),
         };
-        Ok(Self { transport, url: uri, headers })
+        Ok(Self { transport, url: uri, headers, header_arguments: Mutex::default() })
     }
 
     /// Returns the same server, to which a header is sent with every request. Both share connections of the transport.
@@ -107,7 +109,8 @@ impl Remote {
     pub(super) fn with_header(&self, name: HeaderName, value: HeaderValue) -> Self {
         let mut headers = self.headers.clone();
         headers.insert(name, value);
-        Self { transport: self.transport.clone(), url: self.url.clone(), headers }
+        let (transport, url) = (self.transport.clone(), self.url.clone());
+        Self { transport, url, headers, header_arguments: Mutex::default() }
     }
 
     /// Returns scheme, host and port of the address; what comes before and after them may be a secret.
@@ -115,6 +118,11 @@ impl Remote {
         let scheme = self.url.scheme_str().unwrap_or_default();
         let port = self.url.port().map_or_else(String::new, |port| format!(":{port}"));
         format!("{scheme}://{}{port}", self.url.host().unwrap_or_default())
+    }
+
+    /// Returns the arguments that tools of the server want repeated in headers, as far as its lists were seen.
+    pub(super) fn header_arguments(&self) -> MutexGuard<'_, HeaderArguments> {
+        self.header_arguments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a request and returns its response, whose body follows.

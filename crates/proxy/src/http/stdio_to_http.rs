@@ -24,7 +24,6 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::body_kind::{BodyKind, body_kind, error_status, no_answer};
 use super::exchange::{self, from_server};
-use super::headers::HeaderArguments;
 use super::modern::{self, SESSION_HEADER, VERSION_HEADER};
 use super::remote::Remote;
 use super::shared_server::Log;
@@ -52,7 +51,6 @@ struct RemoteSession {
     version: Option<HeaderValue>,
     /// The client's `initialize`, to send again.
     initialize: Option<Bytes>,
-    header_arguments: HeaderArguments,
     /// Requests on their way, by id, with their exchange and the task that can be aborted.
     open: HashMap<Vec<u8>, (Arc<Link>, Option<AbortHandle>)>,
     /// How many local requests are being answered.
@@ -251,7 +249,7 @@ impl StdioToHttp {
             is_modern |= modern::put(&mut headers, body, head);
             let params = head.params.as_ref();
             if let Some(params) = params.filter(|_| is_modern && method == "tools/call") {
-                self.session().header_arguments.put(&mut headers, body, params);
+                self.remote.header_arguments().put(&mut headers, body, params);
             }
             if let Some(params) = params.filter(|_| method == "notifications/cancelled") {
                 cancels = raw::member(body, params, "requestId").map(|id| body[id].to_vec());
@@ -415,7 +413,7 @@ impl StdioToHttp {
     fn learn(&self, outgoing: &Outgoing, message: &ServerMessage) {
         let Some(bytes) = message.message.as_bytes() else { return };
         if outgoing.method == "tools/list" {
-            self.session().header_arguments.learn(bytes);
+            self.remote.header_arguments().learn(bytes);
         }
         if outgoing.method == "initialize"
             && let Some(result) = message.first().and_then(|head| head.result.as_ref())

@@ -15,6 +15,7 @@ use super::upstream::{Problem, Upstream};
 use crate::http::shared_server::{Environment, ServerCommand, SharedServer, deliveries};
 use crate::link::{Link, ServerMessage};
 use crate::message::ParsedLine;
+use crate::spool::Message;
 
 /// The revision that the gateway offers to servers with sessions.
 const LEGACY_VERSION: &str = "2025-11-25";
@@ -24,6 +25,7 @@ pub(super) const MODERN_VERSION: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 /// The maximum number of pages that are read of one list, in case a server returns cursors without end.
 const MAX_LIST_PAGES: usize = 1000;
 
@@ -52,6 +54,14 @@ impl Introduction {
     pub(super) fn of_gateway() -> Self {
         let info = json!({"name": "tidegate-gateway", "version": env!("CARGO_PKG_VERSION")});
         Self { info, capabilities: json!({}) }
+    }
+
+    /// Returns the introduction with which the gateway reads lists. Some servers list tools only to clients that have what
+    /// the tools need; what a client of the gateway has is not known yet, and no tool is called on such a connection.
+    pub(super) fn of_lister() -> Self {
+        let capabilities =
+            json!({"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true}});
+        Self { capabilities, ..Self::of_gateway() }
     }
 
     /// Returns the members of `_meta` that introduce the client in a request of the era without sessions.
@@ -164,7 +174,7 @@ impl Connection {
                 params["cursor"] = cursor;
             }
             if self.era == Era::Modern {
-                params["_meta"] = Introduction::of_gateway().meta();
+                params["_meta"] = Introduction::of_lister().meta();
             }
             let patience = upstream.settings.start_timeout;
             let result = ask(&self.server, &upstream.link, kind.method(), params, patience).await?;
@@ -284,6 +294,43 @@ pub(super) fn notify(server: &Arc<SharedServer>, link: &Link, method: &str) {
     server.send(&Arc::new(link.relaying()), Some(ParsedLine::parse(line.into_bytes())), &deliveries().0);
 }
 
+/// Returns a request without the members of its `_meta` that introduce a client: a server with sessions knows who it is, and
+/// one that also knows the other era would take the request for one of that.
+pub(super) fn without_introduction(message: ParsedLine) -> ParsedLine {
+    let meta = message.first().and_then(|head| raw::member(&message.bytes, head.params.as_ref()?, "_meta"));
+    let Some(place) = meta else { return message };
+    let Ok(Value::Object(mut meta)) = serde_json::from_slice(&message.bytes[place.clone()]) else {
+        return message;
+    };
+    [VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY, LEVEL_KEY].iter().for_each(|key| drop(meta.remove(*key)));
+    let mut edits = raw::Edits::new();
+    edits.replace(place, Value::Object(meta).to_string());
+    message.edit(edits)
+}
+
+/// Returns the response of a server with sessions with what a result needs in the era without them. One that is so large that
+/// it is not kept in memory stays as it is: clients take it for complete.
+pub(super) fn completed(message: Message, method: &str) -> Message {
+    let Message::Memory(bytes) = message else { return message };
+    let message = ParsedLine::parse(bytes);
+    let result = message.first().and_then(|head| head.result.clone());
+    let Some(result) = result.filter(|result| message.bytes[result.clone()].starts_with(b"{")) else {
+        return message.bytes.into();
+    };
+    let mut missing = vec![("resultType", "\"complete\"")];
+    if method == "resources/read" {
+        missing.extend([("ttlMs", "0"), ("cacheScope", "\"private\"")]);
+    }
+    missing.retain(|(key, _)| raw::member(&message.bytes, &result, key).is_none());
+    if missing.is_empty() {
+        return message.bytes.into();
+    }
+    let missing: Vec<String> = missing.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+    let mut edits = raw::Edits::new();
+    edits.append(&message.bytes, &result, missing.join(",").as_bytes());
+    message.edit(edits).bytes.into()
+}
+
 /// Adds to the `_meta` of a request the members that introduce a client, which the era without sessions requires.
 pub(super) fn introduced(message: ParsedLine, client: &Introduction) -> ParsedLine {
     let Some(head) = message.first() else { return message };
@@ -315,4 +362,47 @@ pub(super) fn introduced(message: ParsedLine, client: &Introduction) -> ParsedLi
         }
     }
     message.edit(edits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(message: &Value) -> ParsedLine {
+        ParsedLine::parse(message.to_string().into_bytes())
+    }
+
+    #[test]
+    fn a_request_for_a_server_with_sessions_has_no_introduction() {
+        let meta = Introduction::of_gateway().meta();
+        let mut own = meta.clone();
+        own["progressToken"] = json!(1);
+        for (params, expected) in [
+            (json!({"name": "a", "_meta": own}), json!({"name": "a", "_meta": {"progressToken": 1}})),
+            (json!({"_meta": meta}), json!({"_meta": {}})),
+            (json!({"name": "a"}), json!({"name": "a"})),
+        ] {
+            let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+            let sent = without_introduction(line(&request));
+            let sent: Value = serde_json::from_slice(&sent.bytes).unwrap();
+            assert_eq!(sent["params"], expected);
+        }
+    }
+
+    #[test]
+    fn a_result_of_a_server_with_sessions_is_completed() {
+        let hints = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
+        for (method, result, expected) in [
+            ("tools/call", json!({"content": []}), json!({"content": [], "resultType": "complete"})),
+            ("tools/call", json!({"resultType": "task"}), json!({"resultType": "task"})),
+            ("resources/read", json!({}), hints),
+        ] {
+            let answer = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string().into_bytes();
+            let sent = completed(answer.into(), method).into_bytes().unwrap();
+            let sent: Value = serde_json::from_slice(&sent).unwrap();
+            assert_eq!(sent["result"], expected, "{method}");
+        }
+        let error = br#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#.to_vec();
+        assert_eq!(completed(error.clone().into(), "tools/call").into_bytes().unwrap(), error);
+    }
 }

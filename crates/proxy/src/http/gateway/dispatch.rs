@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tidegate_gate::raw::{self, ByteRange};
 use tidegate_gate::tier::Tier;
 use tidegate_gate::{RpcError, error_response, response};
@@ -12,7 +12,7 @@ use tidegate_gateway::credentials::Credential;
 
 use super::Gateway;
 use super::client::ClientSession;
-use super::connection::{Connection, Era, Introduction, introduced};
+use super::connection::{Connection, Era, Introduction, completed, introduced, without_introduction};
 use super::route::{Route, ServerRoute, route};
 use super::trace::{self, Course, OpenSpan, Subject, TraceHeaders, Traced};
 use super::upstream::{Problem, Upstream, Whose};
@@ -21,6 +21,14 @@ use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, de
 use crate::link::{Link, tiers};
 use crate::message::{MessageHead, ParsedLine};
 
+/// Methods that servers have in sessions only.
+const METHODS_OF_SESSIONS: [&str; 5] =
+    ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result"];
+/// The code of the error for a method that is not there.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+/// The code of the error for params that are not valid, and before 2026-07-28 that for a resource that is not there.
+const INVALID_PARAMS: i64 = -32602;
+const RESOURCE_NOT_FOUND: i64 = -32002;
 /// The code of the error for a server that did not answer in time.
 const TIMEOUT_CODE: i64 = -32001;
 /// The code of the error for an invalid request.
@@ -101,14 +109,27 @@ impl Gateway {
 
     /// Sends a request along its route, and its response back to the asker.
     pub(super) async fn dispatch(self: Arc<Self>, asker: Asker, message: ParsedLine, route: Route) {
+        let Some(head) = message.first() else { return };
+        let (id, method) = (head.id_bytes().to_vec(), head.method());
+        if asker.session.is_none() && METHODS_OF_SESSIONS.contains(&method) {
+            let message = format!("method not found: {method}; it went with the sessions");
+            return self.answer(&asker, &id, Err(RpcError { code: METHOD_NOT_FOUND, message }));
+        }
         match route {
             Route::Own(own) => self.answer_own(asker, message, own).await,
-            Route::Nowhere(error) => {
-                let id = message.first().map(|head| head.id_bytes().to_vec()).unwrap_or_default();
-                self.answer(&asker, &id, Err(error));
-            }
+            Route::Nowhere(error) => self.answer(&asker, &id, Err(error)),
+            Route::NoResource(uri) => self.answer_no_resource(&asker, &id, &uri),
             Route::Server(way) => self.relay(asker, message, way).await,
         }
+    }
+
+    /// Says that no server has a resource; the code depends on the revision.
+    fn answer_no_resource(&self, asker: &Asker, id: &[u8], uri: &str) {
+        let code = if asker.session.is_some() { RESOURCE_NOT_FOUND } else { INVALID_PARAMS };
+        let message = format!("no server has the resource {uri:?}; resources/list lists all");
+        let id: Value = serde_json::from_slice(id).unwrap_or_default();
+        let error = json!({"code": code, "message": message, "data": {"uri": uri}});
+        self.deliver_own(asker, json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string().into_bytes());
     }
 
     /// Sends the asker a response of the gateway itself.
@@ -117,6 +138,10 @@ impl Gateway {
             Ok(result) => response(id, result),
             Err(error) => error_response(id, error),
         };
+        self.deliver_own(asker, message);
+    }
+
+    fn deliver_own(&self, asker: &Asker, message: Vec<u8>) {
         let deliveries = asker.deliveries.clone();
         let message = ParsedLine::parse(message).into();
         pass_on(Arc::clone(&asker.exchange), message, &self.log, move |message, code| {
@@ -171,8 +196,10 @@ impl Gateway {
             return self.answer(&asker, &id, Ok(b"{}".to_vec()));
         }
         let mut message = way.renamed(message);
-        if asker.era() == Era::Legacy && connection.era == Era::Modern {
-            message = introduced(message, &asker.introduction());
+        match (asker.era(), connection.era) {
+            (Era::Legacy, Era::Modern) => message = introduced(message, &asker.introduction()),
+            (Era::Modern, Era::Legacy) => message = without_introduction(message),
+            _ => {}
         }
         let (sender, mut receiver) = deliveries();
         let headers = traced.as_ref().and_then(Traced::headers);
@@ -180,10 +207,13 @@ impl Gateway {
         let numbers = connection.server.send_with(&asker.exchange, Some(message), &sender, headers);
         drop(sender);
         let mut waiting = AbandonOnDrop { server: Some(Arc::clone(&connection.server)), numbers };
-        while let Some(delivery) = receiver.recv().await {
+        while let Some(mut delivery) = receiver.recv().await {
             let (is_response, code) = (delivery.is_response, delivery.error_code);
             if is_response {
                 course.answered(&delivery.message);
+            }
+            if is_response && asker.era() == Era::Modern && connection.era == Era::Legacy {
+                delivery.message = completed(delivery.message, &method);
             }
             deliver(&asker.deliveries, delivery);
             if is_response {
@@ -294,7 +324,7 @@ impl Gateway {
     ) -> Result<Arc<Connection>, Problem> {
         if upstream.is_shared(era) {
             let client = Introduction::of_gateway();
-            let routed = self.taking_unrouted(upstream, None);
+            let routed = self.taking_shared(upstream);
             return upstream.connection(Whose::Everybody(era), era, &client, credential, routed).await;
         }
         let session = asker.session.as_ref();

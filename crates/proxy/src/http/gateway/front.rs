@@ -17,12 +17,12 @@ use crate::http::body::{Body, full};
 use crate::http::exchange::{self, Refusal, answer, failure, refuse};
 use crate::http::http_to_stdio::{Answer, accepts, deliver_local_answers, is_initialize, parse_message};
 use crate::http::legacy;
-use crate::http::modern::{SESSION_HEADER, is_modern};
+use crate::http::modern::{self, SESSION_HEADER, is_modern};
 use crate::http::respond;
 use crate::http::session::{LISTENING, parse_event_id};
 use crate::http::shared_server::deliveries;
 use crate::link::{Link, OwnWork};
-use crate::message::{MessageKind, ParsedLine};
+use crate::message::{MessageHead, MessageKind, ParsedLine};
 
 /// The maximum number of messages of a batch.
 const MAX_BATCH_MESSAGES: usize = 100;
@@ -102,9 +102,18 @@ impl Gateway {
             _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
         }
         exchange::check_only(&parts.headers, &message)?;
+        let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
+        if let Some(unsupported) = modern::unsupported(&parts.headers, id) {
+            return Ok(exchange::json(StatusCode::BAD_REQUEST, unsupported));
+        }
         let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
         let route = self.route_of(&link, &message);
         self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
+        exchange::check_header_arguments(
+            &self.registry.snapshot().header_arguments,
+            &parts.headers,
+            &message,
+        )?;
         let link = Arc::new(self.timed(link, route.as_ref()));
         link.count_by_principal();
         let (mut forward, mut own) = link.parsed_from_client(message);

@@ -55,8 +55,11 @@ pub(super) async fn keep_listed(gateway: Weak<Gateway>, upstream: Arc<Upstream>)
 
 impl Gateway {
     async fn read_lists(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<(), Problem> {
+        // What is said from here on may be about lists that were read already.
+        let said = upstream.take_said_changed();
         let (announcement, catalog) = self.ask_lists(upstream).await?;
-        let changed = self.registry.set(upstream.index, announcement, catalog);
+        let mut changed = self.registry.set(upstream.index, announcement, catalog);
+        changed.extend(said);
         self.announce_changes(&changed);
         Ok(())
     }
@@ -65,14 +68,15 @@ impl Gateway {
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
     ) -> Result<(Announcement, Catalog), Problem> {
-        let client = Introduction::of_gateway();
         let era = if upstream.supported().legacy == Some(false) { Era::Modern } else { Era::Legacy };
         let whose = |era| if upstream.is_shared(era) { Whose::Everybody(era) } else { Whose::Gateway };
         let user = upstream.settings.user_credential.as_ref();
         let credential = user.and_then(|user| user.of_gateway.clone());
         let connect = |era| {
-            let routed = self.taking_unrouted(upstream, None);
-            upstream.connection(whose(era), era, &client, credential.clone(), routed)
+            let client =
+                if upstream.is_shared(era) { Introduction::of_gateway() } else { Introduction::of_lister() };
+            let (credential, routed) = (credential.clone(), self.taking_shared(upstream));
+            async move { upstream.connection(whose(era), era, &client, credential, routed).await }
         };
         let mut connected = connect(era).await;
         // A server without sessions does not know `initialize`.

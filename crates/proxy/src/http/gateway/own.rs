@@ -35,7 +35,7 @@ pub(super) fn change_method(kind: ListKind) -> &'static str {
 }
 
 /// Returns the member of the params of `subscriptions/listen` that asks for such notifications.
-fn subscription_key(kind: ListKind) -> &'static str {
+pub(super) fn subscription_key(kind: ListKind) -> &'static str {
     match kind {
         ListKind::Tools => "toolsListChanged",
         ListKind::Prompts => "promptsListChanged",

@@ -13,6 +13,8 @@ use tidegate_gateway::catalog::{Announcement, Catalog, ListKind};
 use tidegate_gateway::lists::{ListedEntry, Offer, merge};
 use tidegate_gateway::names::{SEPARATOR, listed_name};
 
+use crate::http::headers::{self, HeaderArguments};
+
 /// The name and rules of a server.
 pub(super) struct ListedServer {
     pub(super) name: Arc<str>,
@@ -45,6 +47,8 @@ pub(super) struct Snapshot {
     lists: [Vec<ListedEntry>; 4],
     tools: HashMap<String, Place>,
     prompts: HashMap<String, Place>,
+    /// The arguments that listed tools want repeated in headers.
+    pub(super) header_arguments: HeaderArguments,
     /// The name of each server, and whether its tools keep theirs.
     names: Arc<[(Arc<str>, bool)]>,
 }
@@ -120,11 +124,11 @@ impl Snapshot {
     /// Returns the instructions of all servers, each under its name.
     pub(super) fn instructions(&self, servers: &[ListedServer]) -> Option<String> {
         let given = self.seen.iter().zip(servers).filter_map(|(seen, server)| {
-            let instructions = seen.announcement.instructions.as_deref()?.trim();
+            let instructions = seen.announcement.instructions.as_deref()?;
             let is_alone = servers.len() == 1;
-            (!instructions.is_empty()).then(|| match is_alone {
+            (!instructions.trim().is_empty()).then(|| match is_alone {
                 true => instructions.to_owned(),
-                false => format!("# {}\n{instructions}", server.name),
+                false => format!("# {}\n{}", server.name, instructions.trim()),
             })
         });
         let all: Vec<String> = given.collect();
@@ -194,7 +198,12 @@ impl Registry {
             entries.iter().filter_map(place).collect()
         };
         let (tools, prompts) = (places(ListKind::Tools), places(ListKind::Prompts));
-        Snapshot { seen, lists, tools, prompts, names }
+        let mut header_arguments = HeaderArguments::default();
+        for tool in lists[ListKind::Tools as usize].iter().filter(|tool| headers::are_in(&tool.json)) {
+            let definition: Value = serde_json::from_slice(&tool.json).unwrap_or_default();
+            header_arguments.add(&tool.name, &definition["inputSchema"]);
+        }
+        Snapshot { seen, lists, tools, prompts, header_arguments, names }
     }
 }
 
@@ -274,6 +283,35 @@ mod tests {
         let hashed = listed_name("b", "un.listed");
         assert_eq!((place(&hashed), place("c__x")), (None, None));
         assert_eq!(registry.origin("a__x").map(|origin| origin.tool), Some("x".into()));
+    }
+
+    #[test]
+    fn instructions_of_one_server_stay_as_they_are() {
+        let instructions = |names: &[&str]| {
+            let registry = registry(names);
+            for (at, name) in names.iter().enumerate() {
+                let instructions = Some(format!("Use {name}.\n"));
+                registry.set(at, Announcement { capabilities: json!({}), instructions }, Catalog::default());
+            }
+            registry.snapshot().instructions(&registry.servers)
+        };
+        assert_eq!(instructions(&["a"]).as_deref(), Some("Use a.\n"));
+        assert_eq!(instructions(&["a", "b"]).as_deref(), Some("# a\nUse a.\n\n# b\nUse b."));
+    }
+
+    #[test]
+    fn arguments_in_headers_are_known_by_listed_names() {
+        let registry = registry(&["a", "b"]);
+        let tool = br#"{"name":"x","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}"#;
+        let mut catalog = Catalog::default();
+        catalog.set(ListKind::Tools, vec![Entry { key: "x".into(), json: tool.to_vec() }]);
+        registry.set(1, announcement_of(json!({"tools": {}})), catalog);
+        let known = |name: &str| {
+            let body = json!({"name": name, "arguments": {"region": "eu"}}).to_string().into_bytes();
+            let headers = hyper::HeaderMap::new();
+            registry.snapshot().header_arguments.check(&headers, &body, &(0..body.len())).is_err()
+        };
+        assert_eq!((known("b__x"), known("x"), known("a__x")), (true, false, false));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) enum Route {
     Server(ServerRoute),
     /// Nobody can answer it: it names something unknown.
     Nowhere(RpcError),
+    /// No server has the resource of this address.
+    NoResource(String),
 }
 
 /// A request that the gateway answers.
@@ -83,7 +85,7 @@ pub(super) fn route(
         let uri = at(path).as_ref().and_then(&text).unwrap_or_default();
         match snapshot.resource(&uri) {
             Some(upstream) => Route::Server(ServerRoute { upstream, name: None, range: None }),
-            None => invalid(format!("no server has the resource {uri:?}; resources/list lists all")),
+            None => Route::NoResource(uri),
         }
     };
     match method {
@@ -155,7 +157,7 @@ mod tests {
     }
 
     fn routed(method: &str, params: serde_json::Value) -> Result<(usize, String), i64> {
-        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": &params}).to_string();
         let message = ParsedLine::parse(line.into_bytes());
         let head = message.first().unwrap().clone();
         let task_tool = |task: &str| (task == "t").then(|| "b__x".to_owned());
@@ -166,6 +168,10 @@ mod tests {
                 Ok((way.upstream, String::from_utf8(sent.bytes[params].to_vec()).unwrap()))
             }
             Route::Nowhere(error) => Err(error.code),
+            Route::NoResource(uri) => {
+                assert_eq!(params["uri"], *uri);
+                Err(-32002)
+            }
             Route::Own(own) => panic!("{own:?}"),
         }
     }
@@ -185,7 +191,7 @@ mod tests {
                 Ok((1, json!({"ref": {"uri": "r://1"}}))),
             ),
             ("resources/read", json!({"uri": "r://1"}), Ok((1, json!({"uri": "r://1"})))),
-            ("resources/read", json!({"uri": "r://2"}), Err(-32602)),
+            ("resources/read", json!({"uri": "r://2"}), Err(-32002)),
             ("tasks/get", json!({"taskId": "t"}), Ok((1, json!({"taskId": "t"})))),
             ("tasks/get", json!({"taskId": "u"}), Err(-32602)),
             ("new/method", json!({}), Err(-32601)),

@@ -4,8 +4,9 @@
 //! clients share, no client can be asked, so the server's requests get an error.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tidegate_gate::raw::{self, Edits};
 use tidegate_gate::{RpcError, error_response, response};
 use tidegate_gateway::catalog::ListKind;
@@ -13,13 +14,18 @@ use tokio::sync::mpsc;
 
 use super::Gateway;
 use super::client::ClientSession;
-use super::connection::{Connection, ask};
+use super::connection::{Connection, Era, Introduction, ask};
+use super::dispatch::METHOD_NOT_FOUND;
+use super::own::subscription_key;
 use super::replicas::Via;
 use super::upstream::{Upstream, Whose};
 use crate::http::exchange;
 use crate::http::shared_server::deliveries;
 use crate::link::{ServerMessage, tiers};
 use crate::message::{MessageKind, ParsedLine};
+
+/// How long after the end of a subscription the next one begins.
+const LISTEN_PAUSE: Duration = Duration::from_secs(1);
 
 impl Gateway {
     /// Returns a function that handles such messages of a new connection: of one session, or without it of several clients.
@@ -49,6 +55,21 @@ impl Gateway {
         }
     }
 
+    /// Returns what takes such messages of a new connection that is not that of a session, and asks a server without
+    /// sessions to say when its lists change.
+    pub(super) fn taking_shared(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+    ) -> impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>) + Send + 'static {
+        let (taking, upstream) = (self.taking_unrouted(upstream, None), Arc::downgrade(upstream));
+        move |messages, connection| {
+            taking(messages, connection);
+            if connection.era == Era::Modern {
+                tokio::spawn(hear_changes(upstream, Arc::downgrade(connection)));
+            }
+        }
+    }
+
     async fn take_unrouted(
         &self,
         upstream: &Arc<Upstream>,
@@ -60,8 +81,12 @@ impl Gateway {
         let message = ParsedLine::parse(bytes);
         let Some(head) = message.first() else { return };
         let (kind, method) = (head.kind(), head.method().to_owned());
-        if ListKind::of_change(&method).is_some() {
-            return upstream.lists_changed.notify_one();
+        if let Some(kinds) = ListKind::of_change(&method) {
+            // Every session hears of the same change on its own connection, so those say only that there may be one.
+            return match session {
+                None => upstream.say_changed(kinds),
+                Some(_) => upstream.lists_changed.notify_one(),
+            };
         }
         match kind {
             MessageKind::Request if method == "ping" => {
@@ -227,6 +252,45 @@ impl Gateway {
             }
         }
     }
+}
+
+/// Listens for changes of the lists of a server without sessions, as long as the connection lasts.
+async fn hear_changes(upstream: Weak<Upstream>, connection: Weak<Connection>) {
+    loop {
+        let (Some(server), Some(now)) = (upstream.upgrade(), connection.upgrade()) else { return };
+        let Some(params) = listening_params(&now).filter(|_| !now.has_ended()) else { return };
+        let request = json!({"jsonrpc": "2.0", "id": 0, "method": "subscriptions/listen", "params": params});
+        let message = ParsedLine::parse(request.to_string().into_bytes());
+        let (sender, mut receiver) = deliveries();
+        now.server.send(&Arc::new(server.link.relaying()), Some(message), &sender);
+        drop((sender, server, now));
+        while let Some(delivery) = receiver.recv().await {
+            let Some(upstream) = upstream.upgrade() else { return };
+            if delivery.error_code == Some(METHOD_NOT_FOUND) {
+                return;
+            }
+            if delivery.is_response {
+                break;
+            }
+            let message = delivery.message.into_bytes().map(ParsedLine::parse);
+            let kinds = message.ok().and_then(|message| ListKind::of_change(message.first()?.method()));
+            kinds.into_iter().for_each(|kinds| upstream.say_changed(kinds));
+        }
+        tokio::time::sleep(LISTEN_PAUSE).await;
+    }
+}
+
+/// Returns the params that ask for changes of the lists which a server says may change; `None` if there are none.
+fn listening_params(connection: &Connection) -> Option<Value> {
+    let changes = |kind: &ListKind| {
+        connection.announcement.capabilities[kind.capability()]["listChanged"] == json!(true)
+    };
+    let wanted: Map<String, Value> = ListKind::ALL
+        .iter()
+        .filter(|kind| changes(kind))
+        .map(|kind| (subscription_key(*kind).to_owned(), json!(true)))
+        .collect();
+    (!wanted.is_empty()).then(|| json!({"notifications": wanted, "_meta": Introduction::of_gateway().meta()}))
 }
 
 /// Tells a server which log messages its client wants, if the server supports logging.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::credentials::Credential;
 use tidegate_gateway::log::{Level, Line};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
@@ -144,6 +145,8 @@ pub(super) struct Upstream {
     pub(super) log: UpstreamLog,
     /// Notified when its lists may have changed.
     pub(super) lists_changed: Notify,
+    /// The lists that it said have changed, on a connection that is not that of a single client.
+    said_changed: Mutex<Vec<ListKind>>,
     /// Why its lists could not be read the last time.
     pub(super) problem: Mutex<Option<Problem>>,
     /// Whether reading its lists was tried at least once.
@@ -176,6 +179,7 @@ impl Upstream {
             link,
             log,
             lists_changed: Notify::new(),
+            said_changed: Mutex::default(),
             problem: Mutex::default(),
             was_tried: AtomicBool::new(false),
             listed_for_caller: tokio::sync::Mutex::default(),
@@ -268,6 +272,17 @@ impl Upstream {
         let slot = self.slots().get(whose).cloned()?;
         let place = slot.connection.try_lock().ok()?;
         place.as_ref().filter(|open| !open.has_ended()).cloned()
+    }
+
+    /// Notes that the server said that lists have changed.
+    pub(super) fn say_changed(&self, kinds: &[ListKind]) {
+        self.said_changed.lock().unwrap_or_else(PoisonError::into_inner).extend(kinds);
+        self.lists_changed.notify_one();
+    }
+
+    /// Takes the lists that the server said have changed.
+    pub(super) fn take_said_changed(&self) -> Vec<ListKind> {
+        std::mem::take(&mut *self.said_changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Records that the server does not support an era.

@@ -145,7 +145,8 @@ impl Gateway {
             Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), log))
         });
         let upstreams = upstreams.collect();
-        let log: Log = Arc::new(move |message| log(Line { level: Level::Warn, upstream: None, message }));
+        let log: Log =
+            Arc::new(move |message: &str| log(Line { level: Level::Warn, upstream: None, message }));
         Self {
             upstreams,
             registry: servers.0,

@@ -56,8 +56,8 @@ pub(super) struct Subject<'s> {
 
 /// The context of a request that goes to a server.
 pub(super) struct Traced {
-    /// The context in `_meta`, and where it stands there, if the client wrote it there.
-    in_meta: Option<ByteRange>,
+    /// Whether it replaces the one in `_meta`.
+    in_meta: bool,
     sent: TraceContext,
     state: Option<HeaderValue>,
 }
@@ -65,12 +65,8 @@ pub(super) struct Traced {
 impl Traced {
     /// Returns the request with the context in `_meta` where the client wrote one.
     pub(super) fn put(&self, message: ParsedLine) -> ParsedLine {
-        let Some(place) = message.first().and_then(|head| meta(&message.bytes, head, "traceparent")) else {
-            return message;
-        };
-        if self.in_meta.is_none() {
-            return message;
-        }
+        let place = message.first().and_then(|head| meta(&message.bytes, head, "traceparent"));
+        let Some(place) = place.filter(|_| self.in_meta) else { return message };
         let mut edits = Edits::new();
         edits.replace(place, format!("\"{}\"", self.sent));
         message.edit(edits)
@@ -166,7 +162,7 @@ pub(super) fn begin(
         }
     };
     if let Some(parent) = parent.filter(|parent| !parent.is_sampled()) {
-        return Some((None, Traced { in_meta, sent: parent, state }));
+        return Some((None, Traced { in_meta: false, sent: parent, state }));
     }
     let mut random = [0; 24];
     // Without random numbers there is no trace, but there is a call.
@@ -192,7 +188,10 @@ pub(super) fn begin(
         outcome: "abandoned",
         error_code: None,
     };
-    Some((Some(OpenSpan { span, trace: Arc::clone(trace) }), Traced { in_meta, sent: context, state }))
+    Some((
+        Some(OpenSpan { span, trace: Arc::clone(trace) }),
+        Traced { in_meta: in_meta.is_some(), sent: context, state },
+    ))
 }
 
 #[cfg(test)]

@@ -186,9 +186,62 @@ GATEWAY = [
 ]
 
 
-def rules(mode: str, pairing: str, direct: dict) -> list[Rule]:
-    """Returns the rules for a transcript, given the direct one."""
+def is_error(direct, proxied) -> bool:
+    return isinstance(proxied, dict) and bool(proxied.get("isError") or "error" in proxied)
+
+
+# The allowed differences for a client that would speak an older revision to the server, and speaks 2026-07-28 to the gateway,
+# which has it for every server.
+NEWER_REVISION = [
+    Rule(
+        name="revision",
+        reason="the gateway speaks both eras, and the client takes the newest revision",
+        kind="changed",
+        path="server/version",
+    ),
+    Rule(
+        name="requests of the server",
+        reason="a server with sessions cannot ask a client without one",
+        kind="replaced",
+        path="sampling|elicitation|roots",
+        accepts=is_error,
+    ),
+    Rule(
+        name="what the client was asked",
+        reason="the same",
+        kind="replaced",
+        path="seen/(sampled|elicited|roots_asked|rootsAsked)",
+        accepts=lambda direct, proxied: not proxied,
+    ),
+    Rule(
+        name="methods of sessions",
+        reason="the revision does not have them",
+        kind="replaced",
+        path="ping|log-level|subscribe|unsubscribe",
+        accepts=is_error,
+    ),
+    Rule(
+        name="cache hints",
+        reason="the revision asks for them",
+        kind="added",
+        path="(tools|prompts|resources|templates|read)/(ttlMs|cacheScope)",
+    ),
+    Rule(
+        name="tasks",
+        reason="SDKs do not show tasks of the older revision to clients of this one",
+        kind="missing",
+        path=r"server/capabilities/tasks|tools/tools/\d+/execution",
+    ),
+]
+
+
+def is_stateless(transcript: dict) -> bool:
+    return (transcript["server"].get("version") or "") >= "2026"
+
+
+def rules(mode: str, pairing: str, direct: dict, proxied: dict) -> list[Rule]:
+    """Returns the rules for two transcripts."""
     if pairing.startswith("gateway"):
-        return ALLOWED[mode] + GATEWAY
-    stateless = (direct["server"].get("version") or "") >= "2026"
-    return ALLOWED[mode] + (SHARED_SERVER if pairing == "bridge" and stateless else [])
+        is_newer = is_stateless(proxied) and not is_stateless(direct)
+        return ALLOWED[mode] + GATEWAY + (NEWER_REVISION if is_newer else [])
+    return ALLOWED[mode] + (SHARED_SERVER if pairing == "bridge" and is_stateless(direct) else [])

@@ -9,9 +9,10 @@ three gateways run all the time and take turns, so whatever else the machine doe
 the same calls to each: every caller has a connection and a session of its own (protocol 2025-11-25), and calls the tools
 of the three servers in turn. Every answer is checked.
 
-Nobody is authenticated, limits are off, and the others log errors only. The others are Python programs, which get as many
-worker processes as there are processors (--workers). Use a release build of tidegate with the feature gateway. The exit
-code is 1 if it answers fewer than 3 times as many calls per second as the faster of the two (--least).
+Nobody is authenticated, limits are off, and the others log errors only. Each of them is set up in the fastest of the ways that
+it documents: contextforge with sessions, and therefore with one process, the proxy of fastmcp with connections that stay and as many
+processes as there are processors (--workers). Use a release build of tidegate with the feature gateway. The exit code is 1
+if it answers fewer than 3 times as many calls per second as the faster of the two (--least).
 """
 import argparse
 import json
@@ -39,21 +40,30 @@ NAMES = ("one", "two", "three")
 VERSION = "2025-11-25"
 WARM_UP_SECONDS = 2
 START_SECONDS = 120
-# Of the ways that its documentation shows, this one answers the most calls: a proxy of a configuration with several servers
-# answers a third as many.
+# The fastest of the ways that its documentation shows: a proxy that connects to its servers for each call answers a fifth as many.
 FASTMCP_APP = """
 import json, os
-from fastmcp import FastMCP
+from contextlib import AsyncExitStack, asynccontextmanager
+from fastmcp import Client, FastMCP
 from fastmcp.server import create_proxy
-gateway = FastMCP("gateway")
-for name, url in json.loads(os.environ["SERVERS"]).items():
-    gateway.mount(create_proxy(url, mode="auto"), namespace=name)
-app = gateway.http_app(json_response=True, stateless_http=True)
+clients = {name: Client(url) for name, url in json.loads(os.environ["SERVERS"]).items()}
+
+@asynccontextmanager
+async def connected(server):
+    async with AsyncExitStack() as stack:
+        for name, client in clients.items():
+            await stack.enter_async_context(client)
+            server.mount(create_proxy(client), namespace=name)
+        yield
+
+app = FastMCP("gateway", lifespan=connected).http_app(json_response=True, stateless_http=True)
 """
+# With sessions it keeps its connections to the servers, and answers three times as many calls as without.
 CONTEXTFORGE_SETTINGS = {
     "AUTH_REQUIRED": "false", "MCP_REQUIRE_AUTH": "false", "ALLOW_UNAUTHENTICATED_ADMIN": "true",
     "MCPGATEWAY_UI_ENABLED": "false", "MCPGATEWAY_ADMIN_API_ENABLED": "false", "RATE_LIMITING_ENABLED": "false",
     "PLUGINS_ENABLED": "false", "LOG_LEVEL": "ERROR", "CACHE_TYPE": "memory", "SSRF_PROTECTION_ENABLED": "false",
+    "USE_STATEFUL_SESSIONS": "true",
 }
 
 
@@ -209,14 +219,14 @@ def fastmcp(toolchain: Toolchain, urls: dict[str, str], folder: Path, workers: i
     return Gateway(server.name, server.url)
 
 
-def contextforge(venv: Path, urls: dict[str, str], folder: Path, workers: int, stack: ExitStack) -> Gateway:
+def contextforge(venv: Path, urls: dict[str, str], folder: Path, stack: ExitStack) -> Gateway:
     port = free_port()
     made_up = {name: secrets.token_urlsafe(36) for name in (
         "JWT_SECRET_KEY", "AUTH_ENCRYPTION_SECRET", "BASIC_AUTH_PASSWORD", "PLATFORM_ADMIN_PASSWORD")}
     environment = {**CONTEXTFORGE_SETTINGS, **made_up, "DATABASE_URL": f"sqlite:///{folder}/contextforge.db"}
     base = f"http://127.0.0.1:{port}"
-    command = [str(venv / "bin" / "mcpgateway"), "--host", "127.0.0.1", "--port", str(port), "--workers", str(workers),
-               "--log-level", "error", "--no-access-log"]
+    command = [str(venv / "bin" / "mcpgateway"), "--host", "127.0.0.1", "--port", str(port), "--log-level", "error",
+               "--no-access-log"]
     server = stack.enter_context(
         Server("contextforge", command, environment, f"{base}/mcp/", folder / "contextforge.log"))
     server.wait(lambda: urllib.request.urlopen(f"{base}/health", timeout=5).status == 200)
@@ -263,7 +273,7 @@ def compare(options: argparse.Namespace, toolchain: Toolchain, venv: Path) -> in
         urls = {name: stack.enter_context(Listener([str(toolchain.node), script, name])).url for name in NAMES}
         gateways = [
             tidegate(options.tidegate.resolve(), urls, folder, stack),
-            contextforge(venv, urls, folder, options.workers, stack),
+            contextforge(venv, urls, folder, stack),
             fastmcp(toolchain, urls, folder, options.workers, stack),
         ]
         for gateway in gateways:
@@ -275,8 +285,8 @@ def compare(options: argparse.Namespace, toolchain: Toolchain, venv: Path) -> in
     print(table(gateways, options.seconds))
     speeds = [per_second(gateway, options.seconds) for gateway in gateways]
     ratio = speeds[0] / max(speeds[1:])
-    print(f"\n{options.callers} callers, {options.rounds} rounds of {options.seconds:.0f} s, {options.workers} workers of the "
-          f"others: {ratio:.1f} times as many calls as the faster of the others, at least {options.least} are needed")
+    print(f"\n{options.callers} callers, {options.rounds} rounds of {options.seconds:.0f} s, {options.workers} processes of the "
+          f"proxy of fastmcp: {ratio:.1f} times as many calls as the faster of the others, at least {options.least} are needed")
     return 0 if ratio >= options.least else 1
 
 
@@ -287,7 +297,7 @@ def main() -> int:
     parser.add_argument("--callers", type=int, default=8, help="callers at the same time")
     parser.add_argument("--seconds", type=float, default=10, help="length of a round")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each gateway; the median counts")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="worker processes of each of the others")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of the proxy of fastmcp")
     parser.add_argument("--least", type=float, default=3.0, help="how many times as many calls tidegate must answer")
     options = parser.parse_args()
     try:

@@ -126,7 +126,7 @@ def compare_results(tour: Tour, pairing: Pairing, mode: str, direct: TourResult,
     direct, proxied = comparable(tour, pairing is not STDIO, direct, proxied)
     if pairing in GATEWAYS:
         direct, proxied = as_gateway_lists(direct, proxied)
-    allowed_differences, problems = compare(direct, proxied, rules(mode, pairing.name, direct))
+    allowed_differences, problems = compare(direct, proxied, rules(mode, pairing.name, direct, proxied))
     remark = f"{len(allowed_differences)} allowed differences" if allowed_differences else ""
     return report(tour.name, pairing.name, mode, problems, remark)
 

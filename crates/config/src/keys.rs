@@ -389,7 +389,7 @@ pub const KEYS: [Key; 109] = [
         .doc("File with the credential to read lists with, where callers have their own."),
     upstream("sharing", ValueKind::Choice(&SHARING), DefaultValue::Choice(SHARING[0]))
         .example("\"shared\"")
-        .doc("Who shares a connection. auto: all callers if the server has no sessions; sticky: one caller, on one replica."),
+        .doc("Who shares a connection. auto: all, if the server has no sessions; sticky: one caller, one replica."),
     upstream("prefix", ValueKind::Choice(&[""]), DefaultValue::Described("NAME and two underscores"))
         .example("\"\"")
         .doc("Prefix of the names of tools and prompts; a single server may have an empty one."),

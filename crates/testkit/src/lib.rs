@@ -3,6 +3,7 @@
 
 mod cases;
 pub mod clock;
+pub mod connections;
 pub mod contract;
 #[cfg(feature = "servers")]
 pub mod faults;

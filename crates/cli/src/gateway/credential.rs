@@ -45,7 +45,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     tidegate gateway credential set --owner key:ada --upstream github < token\n  \
-    tidegate gateway credential set --owner \"https://login.example 248289761001\" --upstream github < token")]
+    tidegate gateway credential set --owner \"https://login.example 2482\" --upstream github < token")]
 struct Set {
     #[command(flatten)]
     of: OfCaller,

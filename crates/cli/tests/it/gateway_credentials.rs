@@ -61,7 +61,12 @@ impl Team {
     }
 
     fn callers(&self, gateway: &Gateway) -> [Caller; 3] {
-        self.keys.each_ref().map(|key| Caller::new(gateway, key))
+        [0, 1, 2].map(|number| self.caller(gateway, number))
+    }
+
+    /// Returns one of the callers, on a new connection.
+    fn caller(&self, gateway: &Gateway, number: usize) -> Caller {
+        Caller::new(gateway, &self.keys[number])
     }
 }
 
@@ -83,7 +88,7 @@ fn authorization(caller: &mut Caller) -> String {
 #[test]
 fn each_caller_uses_a_server_with_its_own_credential_alone() {
     let remote = Remote::guarded();
-    let team = Team::with(&far(&remote, "list_credential_file = \"list.token\""));
+    let team = Team::with(&far(&remote, "list_credential_file = \"list.token\"\n[server.far]\nbudget_tokens = 20000"));
     team.set("ada", "far", "valid-ada");
     team.set("bob", "far", "valid-bob");
     std::fs::write(team.home.path().join("list.token"), "valid-list\n").unwrap();
@@ -132,7 +137,7 @@ fn a_credential_that_was_changed_or_removed_is_not_used_any_more() {
     team.set("bob", "far", "valid-bob");
     let gateway = team.start();
     // The server lists nothing without a credential, and Eve has none.
-    let mut eve = Caller::new(&gateway, &team.keys[2]);
+    let mut eve = team.caller(&gateway, 2);
     assert_eq!(eve.tools().len(), 1);
     let [mut ada, mut bob, _] = team.callers(&gateway);
     assert!(ada.tools().contains(&"far__rows".to_owned()), "they are read when Ada asks");
@@ -142,14 +147,15 @@ fn a_credential_that_was_changed_or_removed_is_not_used_any_more() {
     team.set("ada", "far", "valid-second");
     assert_eq!(team.run(&["remove", "--owner", "key:bob", "--upstream", "far"], "").code, 0);
     repeat("the new credential is used", || authorization(&mut ada) == "Bearer valid-second");
-    repeat("the other is gone", || {
-        bob.text("far__rows", json!({"n": 1})).contains("credential set --owner 'key:bob'")
-    });
+    // Each on a connection of its own: one that is silent for long is closed.
+    let bob = || team.caller(&gateway, 1).text("far__rows", json!({"n": 1}));
+    repeat("the other is gone", || bob().contains("credential set --owner 'key:bob'"));
     team.set("bob", "far", "wrong");
     repeat("a server that refuses one is told about", || {
-        let text = bob.text("far__rows", json!({"n": 1}));
+        let text = bob();
         text.contains("no longer valid") && text.contains("--owner 'key:bob'")
     });
+    let mut ada = team.caller(&gateway, 0);
     assert_eq!(authorization(&mut ada), "Bearer valid-second", "it is of no other caller");
 }
 

@@ -1,9 +1,11 @@
 //! A plain proxy that gives connections to replicas in turn, as a load balancer does that knows nothing of HTTP.
 
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+
+use tidegate_testkit::connections::listen;
 
 /// The proxy.
 pub(super) struct Balancer {
@@ -14,16 +16,9 @@ pub(super) struct Balancer {
 
 impl Balancer {
     pub(super) fn start(replicas: &[u16]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let replicas = Arc::new(replicas.iter().map(|port| AtomicU16::new(*port)).collect::<Vec<_>>());
         let (targets, turn) = (Arc::clone(&replicas), Arc::new(AtomicUsize::new(0)));
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let (targets, turn) = (Arc::clone(&targets), Arc::clone(&turn));
-                std::thread::spawn(move || drop(relay(&client, &targets, &turn)));
-            }
-        });
+        let port = listen(move |client| drop(relay(&client, &targets, &turn)));
         Self { port, replicas }
     }
 

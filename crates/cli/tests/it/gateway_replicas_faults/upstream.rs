@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidegate_testkit::connections::listen;
 
 /// How long a slow answer takes.
 const SLOW: Duration = Duration::from_millis(400);
@@ -25,17 +26,11 @@ pub(super) struct CountingServer {
 
 impl CountingServer {
     pub(super) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://127.0.0.1:{}/mcp", listener.local_addr().unwrap().port());
         let runs = Runs::default();
         let counting = Arc::clone(&runs);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let runs = Arc::clone(&counting);
-                // A client that is gone ends its connection only.
-                std::thread::spawn(move || drop(serve(stream, &runs)));
-            }
-        });
+        // A client that is gone ends its connection only.
+        let port = listen(move |stream| drop(serve(stream, &counting)));
+        let url = format!("http://127.0.0.1:{port}/mcp");
         Self { url, runs }
     }
 

@@ -10,6 +10,7 @@ use tidegate_gateway::caller::{Principal, Use};
 use tidegate_gateway::calls::{End, Request};
 use tidegate_gateway::credentials::Credential;
 
+use super::own::LIST_PATIENCE;
 use super::Gateway;
 use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, completed, introduced, without_introduction};
@@ -105,6 +106,19 @@ impl Gateway {
         let task_tool = |task: &str| link.tool_of_task(task);
         let is_open = !self.is_protected();
         Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_tool))
+    }
+
+    /// Returns where a request goes. One that leads nowhere may lead to a server whose lists were not read yet, so it waits for
+    /// them.
+    pub(super) async fn listed_route_of(&self, link: &Link, message: &ParsedLine) -> Option<Route> {
+        let route = self.route_of(link, message);
+        match route {
+            Some(Route::Nowhere(_) | Route::NoResource(_)) => {
+                self.wait_until_listed(LIST_PATIENCE).await;
+                self.route_of(link, message)
+            }
+            route => route,
+        }
     }
 
     /// Sends a request along its route, and its response back to the asker.

@@ -107,7 +107,7 @@ impl Gateway {
             return Ok(exchange::json(StatusCode::BAD_REQUEST, unsupported));
         }
         let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
-        let route = self.route_of(&link, &message);
+        let route = self.listed_route_of(&link, &message).await;
         self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
         exchange::check_header_arguments(
             &self.registry.snapshot().header_arguments,
@@ -201,7 +201,7 @@ impl Gateway {
             false => self.session(&principal, &parts.headers).await?,
         };
         let is_batch = message.is_batch();
-        let route = self.route_of(&session.link, &message);
+        let route = self.listed_route_of(&session.link, &message).await;
         self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
         let exchange = session.link.exchange().reached_at(exchange::link_base(&parts));
         let exchange = Arc::new(self.timed(exchange, route.as_ref()));

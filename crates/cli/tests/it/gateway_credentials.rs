@@ -88,7 +88,10 @@ fn authorization(caller: &mut Caller) -> String {
 #[test]
 fn each_caller_uses_a_server_with_its_own_credential_alone() {
     let remote = Remote::guarded();
-    let team = Team::with(&far(&remote, "list_credential_file = \"list.token\"\n[server.far]\nbudget_tokens = 20000"));
+    let team = Team::with(&far(
+        &remote,
+        "list_credential_file = \"list.token\"\n[server.far]\nbudget_tokens = 20000",
+    ));
     team.set("ada", "far", "valid-ada");
     team.set("bob", "far", "valid-bob");
     std::fs::write(team.home.path().join("list.token"), "valid-list\n").unwrap();

@@ -10,10 +10,10 @@ use tidegate_gateway::caller::{Principal, Use};
 use tidegate_gateway::calls::{End, Request};
 use tidegate_gateway::credentials::Credential;
 
-use super::own::LIST_PATIENCE;
 use super::Gateway;
 use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, completed, introduced, without_introduction};
+use super::own::LIST_PATIENCE;
 use super::route::{Route, ServerRoute, route};
 use super::trace::{self, Course, OpenSpan, Subject, TraceHeaders, Traced};
 use super::upstream::{Problem, Upstream, Whose};

@@ -166,7 +166,7 @@ impl Gateway {
             let (owner, sending, is_for_one) = (message.owner.clone(), Arc::clone(&messages), !to.is_empty());
             match blocking(move || sending.send(&from, &to, &message)).await {
                 Err(error) => {
-                    log(&format!("a message could not be sent to other replicas: {}", causes(&error)))
+                    log(&format!("a message could not be sent to other replicas: {}", causes(&error)));
                 }
                 Ok(number) if is_for_one => {
                     tokio::time::sleep(ANSWER_PATIENCE).await;

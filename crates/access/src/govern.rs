@@ -27,7 +27,7 @@ use tidegate_store::{Call, Clock, Consumed, DailyTotals, Owner};
 
 pub use audit::Audit;
 pub use breaker::Breaker;
-pub use metrics::{MAX_TOOLS, Metrics};
+pub use metrics::{MAX_TOOLS, Metrics, SpanCounts};
 pub use queue::{FairQueue, NoPlace, Place};
 pub use totals::{Totals, UsedUp};
 

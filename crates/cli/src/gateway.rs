@@ -9,6 +9,8 @@ mod key;
 #[cfg(feature = "gateway")]
 mod serve;
 #[cfg(feature = "gateway")]
+mod traces;
+#[cfg(feature = "gateway")]
 mod upstreams;
 
 use std::net::SocketAddr;

@@ -30,6 +30,8 @@ pub struct Access {
     pub audit_file: Option<PathBuf>,
     /// How lines of the log are written.
     pub log_format: LogFormat,
+    /// The address of the collector that gets traces.
+    pub otlp_endpoint: Option<String>,
 }
 
 /// How lines of the log are written.
@@ -152,6 +154,7 @@ fn gateway(access: &mut Access, file: &ConfigFile, section: &Section) {
     let queue = access.queue;
     access.resource = text(section, "resource");
     access.audit_file = text(section, "audit_file").map(|path| expand(&file.path, &path));
+    access.otlp_endpoint = text(section, "otlp_endpoint");
     access.log_format = match text(section, "log_format").as_deref() {
         Some("json") => LogFormat::Json,
         _ => LogFormat::Text,
@@ -220,12 +223,15 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
                 }
                 algorithms(section, &mut report);
             }
-            Heading::Gateway if section.get("resource").is_some() => {
-                require(
-                    "resource",
-                    &is_address,
-                    "the address of the gateway, such as https://gateway.example/mcp",
-                );
+            Heading::Gateway => {
+                if section.get("resource").is_some() {
+                    let must = "the address of the gateway, such as https://gateway.example/mcp";
+                    require("resource", &is_address, must);
+                }
+                if section.get("otlp_endpoint").is_some() {
+                    let must = "the address of a collector, such as http://127.0.0.1:4318";
+                    require("otlp_endpoint", &is_endpoint, must);
+                }
             }
             _ => {}
         }
@@ -251,6 +257,12 @@ fn algorithms(section: &Section, report: &mut impl FnMut(&Range<usize>, &str)) {
 fn is_hash(text: &str) -> bool {
     let digits = text.strip_prefix("blake3:").unwrap_or_default();
     digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns whether an address is one of HTTP, with a host. Collectors are often in the same network, without TLS.
+fn is_endpoint(text: &str) -> bool {
+    let host = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    host.is_some_and(|host| !host.is_empty() && !host.starts_with('/')) && !text.contains(char::is_whitespace)
 }
 
 /// Returns whether an address has TLS, or is one of this machine.
@@ -280,7 +292,7 @@ mod tests {
         let hash = format!("blake3:{}", "0f".repeat(32));
         let text = format!(
             "[gateway]\nresource = \"https://g.example/mcp\"\nmax_in_flight = 7\naudit_file = \"audit.jsonl\"\n\
-             log_format = \"json\"\n\
+             log_format = \"json\"\notlp_endpoint = \"http://c:4318\"\n\
              [gateway.key.ops]\nhash = \"{hash}\"\ngroups = [\"staff\"]\n\
              [gateway.issuer.login]\nissuer = \"https://login.example\"\nalgorithms = [\"RS256\"]\n\
              [gateway.role.reader]\ngroups = [\"staff\"]\ntier = \"read\"\ntools = [\"list_*\"]\ntokens_per_day = 9\n"
@@ -289,6 +301,7 @@ mod tests {
         assert_eq!(access.resource.as_deref(), Some("https://g.example/mcp"));
         assert_eq!(access.audit_file, Some(PathBuf::from("/etc/tidegate/audit.jsonl")));
         assert_eq!(access.log_format, LogFormat::Json);
+        assert_eq!(access.otlp_endpoint.as_deref(), Some("http://c:4318"));
         assert_eq!((access.queue.max_in_flight, access.queue.max_waiting), (7, GATEWAY_WAITING));
         assert_eq!(access.keys, [AccessKey { name: "ops".into(), hash, groups: vec!["staff".into()] }]);
         let issuer = &access.issuers[0];
@@ -319,6 +332,7 @@ mod tests {
             ),
             ("[gateway.issuer.a]\nissuer = \"https://l.example\"\nalgorithms = []\n", "at least one"),
             ("[gateway]\nresource = \"gateway\"\n", "resource must be the address of the gateway"),
+            ("[gateway]\notlp_endpoint = \"c:4318\"\n", "otlp_endpoint must be the address of a collector"),
             ("[gateway.roles.a]\n", "[gateway] has no key roles; did you mean role?"),
         ] {
             let mistakes = read(text).unwrap_err();

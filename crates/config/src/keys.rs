@@ -115,7 +115,7 @@ const fn up_to(max: u64) -> ValueKind {
 }
 
 /// All keys, the most used first.
-pub const KEYS: [Key; 108] = [
+pub const KEYS: [Key; 109] = [
     rule("budget_tokens", TOKENS, DefaultValue::Number(Budget::DEFAULT_TOKENS.0))
         .example("600")
         .doc("Maximum tokens of a first answer; overrides the client's value.")
@@ -426,6 +426,10 @@ pub const KEYS: [Key; 108] = [
     gateway("log_format", ValueKind::Choice(&LOG_FORMATS), DefaultValue::Choice(LOG_FORMATS[0]))
         .example("\"json\"")
         .doc("How lines of the log are written to stderr: as text, or each as a JSON object."),
+    gateway("otlp_endpoint", ValueKind::Text, DefaultValue::Described("no traces"))
+        .example("\"http://127.0.0.1:4318\"")
+        .doc("Collector that gets a span for each call, over OTLP/HTTP with JSON; /v1/traces is added.")
+        .also("", "OTEL_EXPORTER_OTLP_ENDPOINT"),
     in_group(KeyGroup::GatewayKey, "hash", ValueKind::Text, DefaultValue::Described("required"))
         .example("\"blake3:0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0\"")
         .doc("Hash of the caller's key; tidegate gateway key makes a key and this line."),

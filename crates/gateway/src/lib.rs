@@ -13,3 +13,4 @@ pub mod lists;
 pub mod log;
 pub mod names;
 pub mod seal;
+pub mod trace;

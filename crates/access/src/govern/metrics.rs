@@ -55,6 +55,27 @@ struct OfStep {
     step: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfSpan {
+    outcome: &'static str,
+}
+
+/// Counts spans, by whether they were sent.
+#[derive(Clone, Default)]
+pub struct SpanCounts(Family<OfSpan, Counter>);
+
+impl SpanCounts {
+    /// Counts spans that were sent.
+    pub(crate) fn sent(&self, count: u64) {
+        self.0.get_or_create(&OfSpan { outcome: "sent" }).inc_by(count);
+    }
+
+    /// Counts spans that were dropped.
+    pub(crate) fn dropped(&self, count: u64) {
+        self.0.get_or_create(&OfSpan { outcome: "dropped" }).inc_by(count);
+    }
+}
+
 type Latencies = Family<OfTool, Histogram, fn() -> Histogram>;
 
 /// The numbers of a gateway.
@@ -72,6 +93,7 @@ pub struct Metrics {
     in_flight: Family<OfServer, Gauge>,
     open_circuits: Family<OfServer, Gauge>,
     audit_lines: Counter<u64, AtomicU64>,
+    spans: SpanCounts,
     tools: Mutex<HashSet<(String, String)>>,
 }
 
@@ -92,6 +114,7 @@ impl Default for Metrics {
             in_flight: Family::default(),
             open_circuits: Family::default(),
             audit_lines: Counter::default(),
+            spans: SpanCounts::default(),
             tools: Mutex::default(),
             registry: Registry::default(),
         };
@@ -128,6 +151,7 @@ impl Default for Metrics {
             metrics.open_circuits.clone(),
         );
         registry.register("audit_lines", "Lines written to the audit log", metrics.audit_lines.clone());
+        registry.register("spans", "Spans of traces, by whether they were sent", metrics.spans.0.clone());
         Self { registry, ..metrics }
     }
 }
@@ -181,6 +205,11 @@ impl Metrics {
     /// Notes whether the circuit of a server is open.
     pub(super) fn set_open(&self, server: &str, is_open: bool) {
         self.open_circuits.get_or_create(&OfServer { server: server.into() }).set(i64::from(is_open));
+    }
+
+    /// Returns the counts of spans.
+    pub fn spans(&self) -> SpanCounts {
+        self.spans.clone()
     }
 
     /// Counts a line of the audit log.

@@ -5,4 +5,5 @@
 mod govern;
 mod identity;
 mod issuer;
+mod otlp;
 mod tokens;

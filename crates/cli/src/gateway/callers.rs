@@ -15,13 +15,18 @@ use tidegate_gate::{Principal, StoreLocation, StoreSettings, UserStore};
 use tidegate_gateway::caller::{Authenticate, Unauthenticated};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::limits::Limits;
+use tidegate_gateway::trace::Trace;
 use tidegate_store::{Clock, DailyTotals, MemoryTotals, SystemClock};
 
 use crate::error::CommandError;
 use crate::ui;
 
-/// Who may call, and how much.
-pub(super) type Callers = (Arc<dyn Authenticate>, Arc<dyn Govern>);
+/// Who may call, how much, and where the traces of calls go.
+pub(super) struct Callers {
+    pub(super) authenticate: Arc<dyn Authenticate>,
+    pub(super) govern: Arc<dyn Govern>,
+    pub(super) trace: Option<Arc<dyn Trace>>,
+}
 
 /// Returns who may call the gateway, and how much; `name` is the one under which results are kept.
 pub(super) fn read(
@@ -42,9 +47,11 @@ pub(super) fn read(
     let keep = Arc::clone(keep);
     let owner_of = Box::new(move |id: &_| keep.of_principal(&Principal::Named(Clone::clone(id)), name).owner);
     let totals = totals(&access, place, settings)?;
-    let govern = Governance::new(queue, totals, Metrics::default(), audit, Arc::clone(&clock), owner_of);
+    let metrics = Metrics::default();
+    let trace = super::traces::read(&access, metrics.spans())?;
+    let govern = Governance::new(queue, totals, metrics, audit, Arc::clone(&clock), owner_of);
     govern.flush_forever(|line| ui::warn(&format!("tidegate: {line}")));
-    Ok((authentication(access, clock)?, Arc::new(govern)))
+    Ok(Callers { authenticate: authentication(access, clock)?, govern: Arc::new(govern), trace })
 }
 
 fn authentication(access: Access, clock: Arc<dyn Clock>) -> Result<Arc<dyn Authenticate>, CommandError> {

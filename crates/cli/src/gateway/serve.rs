@@ -16,6 +16,7 @@ use tidegate_proxy::http::gateway::{Gateway, GatewayServers, GatewaySettings, Ru
 use tidegate_proxy::http::{Backend, Options, Safety, ServeError, Tls, serve};
 use tidegate_query::{Queries, Worker};
 
+use super::callers::Callers;
 use super::{Arguments, callers, credential, upstreams};
 use crate::error::CommandError;
 use crate::keep::{causes, store_settings};
@@ -124,7 +125,7 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let keep =
         UserStore::of_user(place.clone()).with_settings(settings.clone()).of_gateway().with_report(report);
     let keep = Arc::new(keep);
-    let (authenticate, govern) = callers::read(config, &keep, &place, &settings, NAME)?;
+    let Callers { authenticate, govern, trace } = callers::read(config, &keep, &place, &settings, NAME)?;
     let worker = Worker::current().map_err(CommandError::failed)?;
     let engines = Queries::new(tidegate_query::Limits::default(), worker);
     let policies = config.policies(NAME, Rules::default());
@@ -149,6 +150,7 @@ fn gateway(config: &Config) -> Result<Gateway, CommandError> {
         log: Arc::new(|line: Line<'_>| {
             ui::log(line.level.name(), &format!("tidegate: {}", line.message), line.upstream);
         }),
+        trace,
         logs_stderr: logs_json(config),
     };
     Ok(Gateway::new(Arc::new(gate), servers, limits, Sealer::new(keep), settings))

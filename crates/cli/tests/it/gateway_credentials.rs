@@ -49,7 +49,7 @@ impl Team {
     /// Runs `tidegate gateway credential`.
     fn run(&self, arguments: &[&str], stdin: &str) -> Outcome {
         let file = self.file();
-        let arguments = [&["gateway", "credential"], arguments, &["--config", &file]].concat();
+        let arguments = [&["gateway", "credential"][..], arguments, &["--config", &file]].concat();
         tidegate_in(Some(self.home.path()), &arguments, stdin.as_bytes())
     }
 
@@ -98,7 +98,7 @@ fn each_caller_uses_a_server_with_its_own_credential_alone() {
         let mut connection = Connection::to(gateway.port);
         let bearer = format!("Bearer {key}");
         let mut headers = modern_headers("far__headers").to_vec();
-        headers.push(("Authorization", &bearer));
+        headers.push(("Authorization", bearer.as_str()));
         let answer = connection.post(&headers, &modern(1, "far__headers", json!({}))).json();
         let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
         let seen: Value = serde_json::from_str(text).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 
 use super::remote::{Remote, RemoteError};
@@ -43,7 +43,28 @@ pub enum DocumentError {
     },
 }
 
+/// The longest response to a document that is sent; nobody reads it.
+const MAX_RECEIPT_BYTES: usize = 64 * 1024;
+
 impl Remote {
+    /// Sends a JSON document to the address; returns the status of the response.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or does not answer.
+    pub async fn post(&self, document: Bytes) -> Result<StatusCode, DocumentError> {
+        let sent = tokio::time::timeout(MAX_TIME, async {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let response = self.send(Method::POST, headers, document).await?;
+            let status = response.status();
+            // A connection whose response was read can be used again.
+            let _ = Limited::new(response.into_body(), MAX_RECEIPT_BYTES).collect().await;
+            Ok(status)
+        });
+        sent.await.unwrap_or_else(|_| Err(DocumentError::Timeout { host: self.host() }))
+    }
+
     /// Returns the JSON document at the address.
     ///
     /// # Errors

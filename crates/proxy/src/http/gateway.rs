@@ -23,6 +23,7 @@ mod route;
 mod running;
 mod sessions;
 mod settings;
+mod trace;
 mod unrouted;
 mod upstream;
 
@@ -38,6 +39,7 @@ use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::credentials::FindCredential;
 use tidegate_gateway::log::{Level, Line};
 use tidegate_gateway::seal::Sealer;
+use tidegate_gateway::trace::Trace;
 use tokio::sync::{broadcast, watch};
 
 pub use running::{RunningGateway, Unprotected};
@@ -73,6 +75,7 @@ pub struct Gateway {
     authenticate: Arc<dyn Authenticate>,
     govern: Arc<dyn Govern>,
     credentials: Arc<dyn FindCredential>,
+    trace: Option<Arc<dyn Trace>>,
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
     ended: Mutex<HashMap<String, Instant>>,
@@ -122,6 +125,7 @@ impl Gateway {
             authenticate,
             govern,
             credentials,
+            trace,
             program,
             log,
             logs_stderr,
@@ -135,7 +139,8 @@ impl Gateway {
             Arc::new(Upstream::new(index, settings, program.clone(), link.relaying(), log))
         });
         let upstreams = upstreams.collect();
-        let log: Log = Arc::new(move |message| log(Line { level: Level::Warn, upstream: None, message }));
+        let log: Log =
+            Arc::new(move |message: &str| log(Line { level: Level::Warn, upstream: None, message }));
         Self {
             upstreams,
             registry: servers.0,
@@ -145,6 +150,7 @@ impl Gateway {
             authenticate,
             govern,
             credentials,
+            trace,
             log,
             sessions: Mutex::default(),
             ended: Mutex::default(),
@@ -156,10 +162,13 @@ impl Gateway {
         }
     }
 
-    /// Ends the background thread, once it has written what is left for the ledger.
+    /// Ends the background thread, once it has written what is left for the ledger, and sends the last spans.
     fn finish_background(&self) {
         let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
         background.into_iter().for_each(Background::finish);
+        if let Some(trace) = &self.trace {
+            trace.finish();
+        }
     }
 
     /// Returns whether requests without credentials are refused.

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use hyper::header::HeaderMap;
 use tidegate_gate::raw::{self, Edits};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
@@ -114,6 +115,12 @@ type SentRequests = Arc<Mutex<HashMap<u64, SentRequest>>>;
 struct InputLine {
     bytes: Vec<u8>,
     numbers: Vec<u64>,
+    /// Headers for a server over HTTP.
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "only a gateway has servers over HTTP here")
+    )]
+    headers: Option<Box<HeaderMap>>,
 }
 
 /// A server on stdio.
@@ -229,6 +236,17 @@ impl SharedServer {
         line: Option<ParsedLine>,
         deliveries: &DeliverySender,
     ) -> Vec<u64> {
+        self.send_with(link, line, deliveries, None)
+    }
+
+    /// Sends a message of a client, with headers if the server is reached over HTTP.
+    pub(super) fn send_with(
+        &self,
+        link: &Arc<Link>,
+        line: Option<ParsedLine>,
+        deliveries: &DeliverySender,
+        headers: Option<Box<HeaderMap>>,
+    ) -> Vec<u64> {
         let Some(line) = line else { return Vec::new() };
         let (mut numbers, mut edits) = (Vec::new(), Edits::new());
         for head in line.heads() {
@@ -252,7 +270,7 @@ impl SharedServer {
             let reason = self.exit.borrow().clone();
             self.fail(&numbers, &Failure::Unsent(reason.unwrap_or_else(|| "the server has ended".into())));
         } else {
-            self.write(line, numbers.clone());
+            self.write(line, numbers.clone(), headers);
         }
         numbers
     }
@@ -307,18 +325,18 @@ impl SharedServer {
         let cancel = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"{reason}"}}}}"#
         );
-        self.write([cancel.as_bytes(), b"\n"].concat(), Vec::new());
+        self.write([cancel.as_bytes(), b"\n"].concat(), Vec::new(), None);
     }
 
     /// Queues a line for the server. If the server does not read, the requests in the line are answered with an error.
-    fn write(&self, bytes: Vec<u8>, numbers: Vec<u64>) {
+    fn write(&self, bytes: Vec<u8>, numbers: Vec<u64>, headers: Option<Box<HeaderMap>>) {
         let length = bytes.len();
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) > MAX_WAITING_INPUT_BYTES {
             self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
             return self.fail(&numbers, &Failure::Unsent("the server does not read its input".into()));
         }
         // The task that writes lives as long as the server.
-        let _ = self.input.send(InputLine { bytes, numbers });
+        let _ = self.input.send(InputLine { bytes, numbers, headers });
     }
 
     /// Writes the lines that are queued, in order.

@@ -147,6 +147,16 @@ impl StdioToHttp {
 
     /// Takes a line of the client. Requests are sent by a task; anything else is sent before this returns.
     pub(super) async fn take(self: Arc<Self>, line: Vec<u8>, tasks: &mut JoinSet<()>) {
+        self.take_with(line, None, tasks).await;
+    }
+
+    /// Takes a line of the client that is sent with more headers.
+    pub(super) async fn take_with(
+        self: Arc<Self>,
+        line: Vec<u8>,
+        headers: Option<Box<HeaderMap>>,
+        tasks: &mut JoinSet<()>,
+    ) {
         let exchange = Arc::new(self.link.exchange());
         let (forward, own) = exchange.parsed_from_client(ParsedLine::parse(line));
         for call in own.calls {
@@ -164,7 +174,8 @@ impl StdioToHttp {
             });
         }
         let Some(message) = forward else { return };
-        let outgoing = self.outgoing(message, exchange);
+        let mut outgoing = self.outgoing(message, exchange);
+        outgoing.headers.extend(headers.into_iter().flat_map(|headers| *headers));
         if outgoing.is_modern && outgoing.method == "notifications/cancelled" {
             return self.cancel(outgoing.cancels.as_deref());
         }

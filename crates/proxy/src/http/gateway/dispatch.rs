@@ -14,6 +14,7 @@ use super::Gateway;
 use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, introduced};
 use super::route::{Route, ServerRoute, route};
+use super::trace::{self, Course, OpenSpan, Subject, TraceHeaders, Traced};
 use super::upstream::{Problem, Upstream, Whose};
 use crate::http::exchange::pass_on;
 use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, deliveries};
@@ -33,6 +34,8 @@ pub(super) struct Asker {
     pub(super) session: Option<Arc<ClientSession>>,
     pub(super) exchange: Arc<Link>,
     pub(super) deliveries: DeliverySender,
+    /// The context of the HTTP request.
+    pub(super) traces: TraceHeaders,
 }
 
 /// Returns whether a caller may use a tool or a prompt of a server, or without a name anything else of it.
@@ -143,9 +146,11 @@ impl Gateway {
             server: &upstream.settings.name,
             tool: way.name.as_deref().unwrap_or_default(),
         };
-        let admitted = match self.govern.admit(request).await {
-            Ok(admitted) => admitted,
+        let (span, traced) = self.begin_span(&asker, &message, &request);
+        let mut course = match self.govern.admit(request).await {
+            Ok(admitted) => Course::new(admitted, span),
             Err(challenge) => {
+                span.into_iter().for_each(OpenSpan::refused);
                 let error = RpcError { code: -32000, message: challenge.message };
                 return self.answer(&asker, &id, Err(error));
             }
@@ -157,7 +162,7 @@ impl Gateway {
                 // caller works for the others.
                 let is_of_caller =
                     matches!(problem, Problem::Full { .. }) || upstream.settings.user_credential.is_some();
-                admitted.end(if is_of_caller { End::Abandoned } else { End::Unreachable });
+                course.end(if is_of_caller { End::Abandoned } else { End::Unreachable });
                 return self.explain(&asker, &upstream, &id, &method, &problem);
             }
         };
@@ -169,16 +174,21 @@ impl Gateway {
             message = introduced(message, &asker.introduction());
         }
         let (sender, mut receiver) = deliveries();
-        let numbers = connection.server.send(&asker.exchange, Some(message), &sender);
+        let headers = traced.as_ref().and_then(Traced::headers);
+        let message = traced.iter().fold(message, |message, traced| traced.put(message));
+        let numbers = connection.server.send_with(&asker.exchange, Some(message), &sender, headers);
         drop(sender);
         let mut waiting = AbandonOnDrop { server: Some(Arc::clone(&connection.server)), numbers };
         while let Some(delivery) = receiver.recv().await {
             let (is_response, code) = (delivery.is_response, delivery.error_code);
+            if is_response {
+                course.answered(&delivery.message);
+            }
             deliver(&asker.deliveries, delivery);
             if is_response {
                 waiting.server = None;
                 connection.touch();
-                return admitted.end(match code {
+                return course.end(match code {
                     None => End::Answered,
                     Some(TIMEOUT) => End::Unreachable,
                     Some(code) => End::Failed(code),
@@ -186,6 +196,20 @@ impl Gateway {
             }
         }
         waiting.server = None;
+    }
+
+    /// Begins the span of a request, where traces are taken; also returns the context that goes on.
+    fn begin_span(
+        &self,
+        asker: &Asker,
+        message: &ParsedLine,
+        request: &Request<'_>,
+    ) -> (Option<OpenSpan>, Option<Traced>) {
+        let Request { method, server, tool, .. } = *request;
+        let subject = Subject { method, server, tool };
+        let begun =
+            self.trace.as_ref().and_then(|trace| trace::begin(trace, &asker.traces, message, &subject));
+        begun.map_or((None, None), |(span, traced)| (span, Some(traced)))
     }
 
     /// Notes that the client subscribes to a resource, or does so no longer. Returns whether the server need not know,

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::Gateway;
 use super::dispatch::{Asker, may_use};
 use super::route::{Route, ServerRoute};
+use super::trace::TraceHeaders;
 use crate::http::body::{Body, full, stream};
 use crate::http::exchange::{self, Refusal, answer, failure, refuse};
 use crate::http::http_to_stdio::{
@@ -129,7 +130,9 @@ impl Gateway {
         }
         let Some(message) = forward else { return Ok(respond::accepted()) };
         let (sender, receiver) = deliveries();
-        let asker = Asker { principal, session: None, exchange: Arc::clone(&link), deliveries: sender };
+        let traces = TraceHeaders::of(&parts.headers);
+        let asker =
+            Asker { principal, session: None, exchange: Arc::clone(&link), deliveries: sender, traces };
         let task = self.send(asker, message);
         Ok(respond::modern(move || task.abort(), receiver, self.ticks()).await)
     }
@@ -218,6 +221,7 @@ impl Gateway {
             session: Some(Arc::clone(&session)),
             exchange: Arc::clone(&exchange),
             deliveries: sender.clone(),
+            traces: TraceHeaders::of(&parts.headers),
         };
         let sent = forward.map_or(0, |forward| self.send_all(&asker, forward));
         let open = requests.len() + calls.len() + sent;

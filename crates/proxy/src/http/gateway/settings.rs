@@ -12,6 +12,7 @@ use tidegate_gateway::caller::Authenticate;
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::credentials::{Credential, FindCredential};
 use tidegate_gateway::log::Log;
+use tidegate_gateway::trace::Trace;
 
 use crate::http::remote::Remote;
 
@@ -98,6 +99,8 @@ pub struct GatewaySettings {
     pub credentials: Arc<dyn FindCredential>,
     /// tidegate itself, which starts the guard of a process.
     pub program: PathBuf,
+    /// Takes the spans of requests; without it, contexts are not passed on in headers.
+    pub trace: Option<Arc<dyn Trace>>,
     /// Takes a line of the log.
     pub log: Log,
     /// Whether what servers write to stderr goes to the log, instead of to the stderr of the gateway as it is.

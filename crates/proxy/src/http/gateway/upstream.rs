@@ -108,7 +108,7 @@ impl UpstreamLog {
     pub(super) fn new(name: &str, all: &tidegate_gateway::log::Log, has_stderr: bool) -> Self {
         let lines = |level| -> Log {
             let (all, name) = (Arc::clone(all), name.to_owned());
-            Arc::new(move |message| all(Line { level, upstream: Some(&name), message }))
+            Arc::new(move |message: &str| all(Line { level, upstream: Some(&name), message }))
         };
         Self {
             name: name.to_owned(),

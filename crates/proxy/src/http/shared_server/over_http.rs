@@ -68,7 +68,7 @@ async fn send_all(
         if let Some(server) = server.upgrade() {
             server.waiting_bytes.fetch_sub(line.bytes.len(), Ordering::Relaxed);
         }
-        Arc::clone(&bridge).take(line.bytes, &mut tasks).await;
+        Arc::clone(&bridge).take_with(line.bytes, line.headers, &mut tasks).await;
     }
     if let Some(server) = server.upgrade() {
         server.gone.store(true, Ordering::SeqCst);

@@ -62,26 +62,12 @@ fn head(report: &Report) -> String {
 fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
     let total = &report.total;
     let calls = count(total.calls, "call");
-    let (sessions, mean, most) = report.sessions();
     let follow_ups = total.follow_ups_per_shaped().map(|each| format!(", {each} per shaped call"));
     let mean_response = total.mean_response_bytes().map(|mean| {
         let goal = if mean <= MEAN_GOAL_BYTES { "within" } else { "above" };
         format!("{}, {goal} the goal of {}", bytes(mean), bytes(MEAN_GOAL_BYTES))
     });
     let added = total.added_micros_percentile(50).zip(total.added_micros_percentile(99));
-    let stored = mean.zip(most).map(|(mean, most)| match sessions {
-        1 => format!("{} in 1 session", bytes(most)),
-        _ => format!(
-            "{} per session in {sessions} sessions, {} at most; a result of several sessions counts in each",
-            bytes(mean),
-            bytes(most)
-        ),
-    });
-    let stored = stored.zip(most).map(|(stored, most)| {
-        let goal = AlertLimits::default().session_stored_bytes;
-        let within = if most <= goal { "within" } else { "above" };
-        format!("{stored}, {within} the goal of {}", bytes(goal))
-    });
     let headroom = total.headroom().map(|(used, above)| {
         format!("{used} % used by the median answer, more than 90 % by {above} % of them")
     });
@@ -118,7 +104,7 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
             ),
         ),
         line("budget", headroom.unwrap_or_else(unknown)),
-        line("stored", stored.unwrap_or_else(unknown)),
+        line("stored", stored(report).unwrap_or_else(unknown)),
         line(
             "store",
             usage.map_or_else(unknown, |usage| {
@@ -143,6 +129,23 @@ fn lines(report: &Report, usage: Option<Usage>) -> Vec<[String; 2]> {
         );
     }
     lines
+}
+
+/// Says how much each session stored.
+fn stored(report: &Report) -> Option<String> {
+    let (sessions, mean, most) = report.sessions();
+    let (mean, most) = mean.zip(most)?;
+    let stored = match sessions {
+        1 => format!("{} in 1 session", bytes(most)),
+        _ => format!(
+            "{} per session in {sessions} sessions, {} at most; a result of several sessions counts in each",
+            bytes(mean),
+            bytes(most)
+        ),
+    };
+    let goal = AlertLimits::default().session_stored_bytes;
+    let within = if most <= goal { "within" } else { "above" };
+    Some(format!("{stored}, {within} the goal of {}", bytes(goal)))
 }
 
 /// Says whether follow-ups were answered from the store or from memory.

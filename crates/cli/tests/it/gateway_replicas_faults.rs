@@ -406,7 +406,6 @@ fn check(rig: &Rig, server: &CountingServer, seconds: u64) {
 /// What 1,000 callers that do nothing cost the gateway, each with a session and an open connection.
 #[cfg(target_os = "linux")]
 #[test]
-#[expect(clippy::print_stderr, reason = "a figure")]
 fn a_thousand_idle_sessions_take_little_memory() {
     const SESSIONS: u64 = 1000;
     const MAX_MEGABYTES: u64 = 150;

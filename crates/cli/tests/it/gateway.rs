@@ -614,11 +614,11 @@ fn what_a_revision_does_not_have_is_refused_as_it_asks() {
     );
 }
 
-/// The servers have sessions only, and know nothing of what results have without them.
+/// The server has sessions only, and knows nothing of what results have without them.
 #[test]
 fn results_of_servers_with_sessions_are_completed_for_clients_without() {
     let home = tempfile::tempdir().unwrap();
-    let gateway = Gateway::start(home.path(), &two());
+    let gateway = Gateway::start(home.path(), &section("one", "env = [\"UPSTREAM_LEGACY=1\"]"));
     let (status, read) = without_session(&gateway, "2026-07-28", "resources/read", json!({"uri": "own://1"}));
     let hints = ["resultType", "ttlMs", "cacheScope"].map(|key| read["result"][key].clone());
     assert_eq!((status, hints), (200, [json!("complete"), json!(0), json!("private")]), "{read}");

@@ -44,7 +44,11 @@ impl SharedPlace {
 
     /// Starts a replica, with what comes before `[store]` in its configuration.
     pub(crate) fn replica(&self, config: &str) -> Gateway {
-        Gateway::start_in(self.home.path(), &(config.to_owned() + &self.store), &[], &self.environment)
+        self.replica_with(config, &[])
+    }
+
+    pub(crate) fn replica_with(&self, config: &str, flags: &[&str]) -> Gateway {
+        Gateway::start_in(self.home.path(), &(config.to_owned() + &self.store), flags, &self.environment)
     }
 
     pub(crate) fn home(&self) -> &Path {

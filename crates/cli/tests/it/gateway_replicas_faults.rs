@@ -35,6 +35,10 @@ const CALM: Duration = Duration::from_secs(2);
 const CUT_DELAY: Duration = Duration::from_secs(3);
 /// How long an answer may take. One that never comes counts as cut without a kill.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a caller waits after its connection was cut, so that two hundred do not keep the replicas from starting.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How often a caller tries to begin its session.
+const MAX_INITIALIZE_ATTEMPTS: usize = 500;
 
 /// One call.
 #[derive(Clone, Copy)]
@@ -134,7 +138,7 @@ impl<'r> Caller<'r> {
     fn initialize(&mut self) -> String {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "somebody", "version": "1"}}}).to_string();
         let authorization = self.authorization.clone();
-        loop {
+        for _ in 0..MAX_INITIALIZE_ATTEMPTS {
             let headers = [("Authorization", authorization.as_str())];
             let began = Instant::now();
             match self.connected().and_then(|connection| connection.try_post(&headers, &body)) {
@@ -145,7 +149,9 @@ impl<'r> Caller<'r> {
                 Err(_) => self.rig.note_cut("initialize", began),
             }
             self.connection = None;
+            std::thread::sleep(PAUSE);
         }
+        panic!("caller {} cannot begin a session", self.number)
     }
 
     /// Returns a connection, which the load balancer gives to some replica.
@@ -183,6 +189,7 @@ impl<'r> Caller<'r> {
             Err(_) => {
                 self.connection = None;
                 self.rig.note_cut(tool, began);
+                std::thread::sleep(PAUSE);
                 None
             }
         }
@@ -338,9 +345,13 @@ fn nothing_is_lost_crossed_or_run_twice_while_replicas_die() {
     let server = CountingServer::start();
     let (keys, sections) = callers(CALLERS);
     let config = format!("[upstream.one]\nurl = {:?}\n{sections}", server.url);
-    let start = || place.replica(&config);
+    let balancer = Balancer::start(2);
+    let host = format!("127.0.0.1:{}", balancer.port);
+    let start = || place.replica_with(&config, &["--allow-host", &host]);
     let mut replicas = [start(), start()];
-    let balancer = Balancer::start(&[replicas[0].port, replicas[1].port]);
+    for (number, replica) in replicas.iter().enumerate() {
+        balancer.set(number, replica.port);
+    }
     let rig = Rig::new(balancer.port, keys, calls);
     let began = Instant::now();
     std::thread::scope(|scope| {

@@ -15,8 +15,9 @@ pub(super) struct Balancer {
 }
 
 impl Balancer {
-    pub(super) fn start(replicas: &[u16]) -> Self {
-        let replicas = Arc::new(replicas.iter().map(|port| AtomicU16::new(*port)).collect::<Vec<_>>());
+    /// Starts it before its replicas, which must know its port: it is the one that clients name in `Host`.
+    pub(super) fn start(replicas: usize) -> Self {
+        let replicas = Arc::new((0..replicas).map(|_| AtomicU16::new(0)).collect::<Vec<_>>());
         let (targets, turn) = (Arc::clone(&replicas), Arc::new(AtomicUsize::new(0)));
         let port = listen(move |client| drop(relay(&client, &targets, &turn)));
         Self { port, replicas }

@@ -6,15 +6,13 @@ mod graph;
 mod report;
 mod text;
 
-use std::sync::Arc;
-
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use tidegate_config::Config;
 use tidegate_core::measure::MAX_EXACT_BYTES;
 use tidegate_gate::{StoreLocation, StoreSettings, UserStore};
 use tidegate_store::{
-    ArtifactStore, Call, FolderStore, Quotas, SqliteStore, StoreError, StoreKeys, SystemClock, Usage,
+    ArtifactStore, Call, FolderStore, Quotas, SqliteStore, StoreError, StoreKeys, StoreOptions, Usage,
     check_folder,
 };
 
@@ -174,16 +172,13 @@ fn store_usage(
 fn usage(place: &StoreLocation, settings: &StoreSettings) -> Result<Usage, StoreError> {
     let Some(folder) = place.folder() else { return Ok(Usage::default()) };
     let (database, files) = (folder.join("artifacts.db"), folder.join("artifacts"));
-    let (quotas, clock) = (Quotas::default(), Arc::new(SystemClock));
-    let keys = &settings.keys;
+    let options = StoreOptions::from(Quotas::default()).with_keys(settings.keys.clone());
     // The files may be unencrypted although a key is configured, because SDK servers without the key write them.
-    let of_files = || StoreKeys { from_plain: true, ..keys.clone() };
+    let of_files = StoreKeys { from_plain: true, ..settings.keys.clone() };
     let mut usage = Usage::default();
     let opened = [
-        database
-            .is_file()
-            .then(|| SqliteStore::open_keyed(&database, quotas, clock.clone(), keys.clone())?.usage()),
-        files.is_dir().then(|| FolderStore::open_keyed(&files, quotas, clock.clone(), of_files())?.usage()),
+        database.is_file().then(|| SqliteStore::open(&database, options.clone())?.usage()),
+        files.is_dir().then(|| FolderStore::open(&files, options.clone().with_keys(of_files))?.usage()),
     ];
     for used in opened.into_iter().flatten() {
         let used = used?;

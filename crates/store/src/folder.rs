@@ -31,7 +31,7 @@ use crate::artifact::{
     NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept,
     Usage,
 };
-use crate::clock::{Clock, Millis, SystemClock};
+use crate::clock::{Clock, Millis};
 use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::files::{identity, lock_within, read_at, sync_folder};
@@ -39,6 +39,7 @@ use crate::home::{prepare_folder, private_options};
 use crate::id::ArtifactId;
 use crate::index::{Entry, Index};
 use crate::key::{KeyId, StoreKeys};
+use crate::options::StoreOptions;
 use draft::Draft;
 pub(crate) use file::BodyFile;
 use file::{Chunks, Label, expiry, open_existing};
@@ -92,31 +93,9 @@ impl FolderStore {
     ///
     /// # Errors
     ///
-    /// The folder can neither be written nor read.
-    pub fn open(folder: &Path, quotas: Quotas) -> Result<Self, StoreError> {
-        Self::open_with(folder, quotas, Arc::new(SystemClock))
-    }
-
-    /// Opens the store in a folder with the caller's clock.
-    ///
-    /// # Errors
-    ///
-    /// The folder can neither be written nor read.
-    pub fn open_with(folder: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::open_keyed(folder, quotas, clock, StoreKeys::default())
-    }
-
-    /// Opens the store in a folder with the key that it is encrypted with. A new store is encrypted if there is a key.
-    ///
-    /// # Errors
-    ///
     /// The folder can neither be written nor read, or the store has another key.
-    pub fn open_keyed(
-        folder: &Path,
-        quotas: Quotas,
-        clock: Arc<dyn Clock>,
-        keys: StoreKeys,
-    ) -> Result<Self, StoreError> {
+    pub fn open(folder: &Path, options: impl Into<StoreOptions>) -> Result<Self, StoreError> {
+        let StoreOptions { quotas, clock, keys } = options.into();
         let lock = match open_lock(folder) {
             Ok(file) => Ok(Mutex::new(file)),
             // What is there can still be read.

@@ -4,21 +4,21 @@
 //! of the user can be read.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tidegate_core::source::Source;
 
 use crate::artifact::{
     Artifact, ArtifactStore, CallDigest, CallOrigin, Clearance, Description, EarlierResult, NewArtifact,
-    Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
+    Opened, Owner, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept, Usage,
 };
-use crate::clock::Clock;
 use crate::error::StoreError;
 use crate::folder::FolderStore;
 use crate::home::Home;
 use crate::id::ArtifactId;
 use crate::key::{KeyId, StoreKeys};
+use crate::options::StoreOptions;
 use crate::sqlite::SqliteStore;
 
 /// The store of a data folder.
@@ -27,43 +27,28 @@ pub struct HomeStore {
     /// Opened once another program has created the folder.
     files: OnceLock<FolderStore>,
     folder: PathBuf,
-    quotas: Quotas,
-    clock: Arc<dyn Clock>,
-    keys: StoreKeys,
+    options: StoreOptions,
 }
 
 impl HomeStore {
     /// Opens the store of a data folder, and creates its database if there is none.
     ///
-    /// # Errors
-    ///
-    /// The database cannot be opened or is not a store.
-    pub fn open_with(home: &Home, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::open_keyed(home, quotas, clock, StoreKeys::default())
-    }
-
-    /// Opens the store of a data folder with the key that its database is encrypted with. A new database is encrypted if
-    /// there is a key. The files beside it have their own state: programs without the key may write them.
+    /// The key is that of the database. The files beside it have their own state: programs without the key may write them.
     ///
     /// # Errors
     ///
     /// The database cannot be opened, is not a store, or has another key.
-    pub fn open_keyed(
-        home: &Home,
-        quotas: Quotas,
-        clock: Arc<dyn Clock>,
-        keys: StoreKeys,
-    ) -> Result<Self, StoreError> {
-        let database = SqliteStore::open_keyed(&home.artifacts(), quotas, Arc::clone(&clock), keys.clone())?;
-        Ok(Self { database, files: OnceLock::new(), folder: home.artifact_folder(), quotas, clock, keys })
+    pub fn open(home: &Home, options: impl Into<StoreOptions>) -> Result<Self, StoreError> {
+        let options = options.into();
+        let database = SqliteStore::open(&home.artifacts(), options.clone())?;
+        Ok(Self { database, files: OnceLock::new(), folder: home.artifact_folder(), options })
     }
 
     /// Returns the files beside the database, if there are any that can be read.
     fn files(&self) -> Option<&FolderStore> {
         if self.files.get().is_none() && self.folder.is_dir() {
-            let keys = StoreKeys { from_plain: true, ..self.keys.clone() };
-            let opened =
-                FolderStore::open_keyed(&self.folder, self.quotas, Arc::clone(&self.clock), keys).ok()?;
+            let keys = StoreKeys { from_plain: true, ..self.options.keys.clone() };
+            let opened = FolderStore::open(&self.folder, self.options.clone().with_keys(keys)).ok()?;
             return Some(self.files.get_or_init(|| opened));
         }
         self.files.get()

@@ -47,6 +47,7 @@ mod memory;
 mod new_file;
 #[cfg(feature = "objects")]
 mod objects;
+mod options;
 #[cfg(feature = "postgres")]
 mod pauses;
 #[cfg(feature = "postgres")]
@@ -89,6 +90,7 @@ pub use new_file::{Existing, FileAccess, NewFile};
 #[cfg(feature = "objects")]
 #[doc(hidden)]
 pub use objects::PlainUpload;
+pub use options::StoreOptions;
 #[cfg(feature = "postgres")]
 pub use postgres::{
     BackendStatus, MAX_ROW_BODY_BYTES, ObjectCredentials, ObjectOptions, PostgresLedger, PostgresOptions,

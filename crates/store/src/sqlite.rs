@@ -38,12 +38,13 @@ use crate::artifact::{
     NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept,
     TierLevel, Usage,
 };
-use crate::clock::{Clock, Millis, SystemClock};
+use crate::clock::{Clock, Millis};
 use crate::codec::Codec;
 use crate::error::StoreError;
 use crate::home::ensure_private_file;
 use crate::id::ArtifactId;
 use crate::key::{KeyId, StoreKeys};
+use crate::options::StoreOptions;
 
 /// How long a process waits for another that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -138,34 +139,12 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened or is not a store.
-    pub fn open(path: &Path, quotas: Quotas) -> Result<Self, StoreError> {
-        Self::open_with(path, quotas, Arc::new(SystemClock))
-    }
-
-    /// Opens the file at a path with the caller's clock.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be opened or is not a store.
-    pub fn open_with(path: &Path, quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::open_keyed(path, quotas, clock, StoreKeys::default())
-    }
-
-    /// Opens the file at a path with the key that it is encrypted with. A new file is encrypted if there is a key.
-    ///
-    /// # Errors
-    ///
     /// The file cannot be opened or is not a store, or it has another key.
-    pub fn open_keyed(
-        path: &Path,
-        quotas: Quotas,
-        clock: Arc<dyn Clock>,
-        keys: StoreKeys,
-    ) -> Result<Self, StoreError> {
-        match Self::open_writable(path, quotas, Arc::clone(&clock), keys.clone()) {
+    pub fn open(path: &Path, options: impl Into<StoreOptions>) -> Result<Self, StoreError> {
+        let options = options.into();
+        match Self::open_writable(path, options.clone()) {
             Err(error @ (StoreError::DiskFull | StoreError::Unusable(_))) => {
-                match Self::open_read_only(path, quotas, clock, keys) {
+                match Self::open_read_only(path, options) {
                     Ok(store) => Ok(Self { read_only: Some(Arc::new(error)), ..store }),
                     // The first error says more.
                     Err(_) => Err(error),
@@ -175,34 +154,24 @@ impl SqliteStore {
         }
     }
 
-    fn open_writable(
-        path: &Path,
-        quotas: Quotas,
-        clock: Arc<dyn Clock>,
-        keys: StoreKeys,
-    ) -> Result<Self, StoreError> {
+    fn open_writable(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         ensure_private_file(path).map_err(|error| StoreError::Unusable(Box::new(error)))?;
         let file = DatabaseFile::at(path);
         let connection = Connection::open(path)?;
         if connection.is_readonly(rusqlite::MAIN_DB)? {
             return Err(StoreError::Unusable("its file cannot be written".into()));
         }
-        let store = Self { keys, ..Self::new(connection, quotas, clock) }.prepared()?;
+        let store = Self::new(connection, options).prepared()?;
         store.take_key()?;
         Ok(Self { file: Some(file), reserve: Reserve::beside(path), ..store })
     }
 
-    fn open_read_only(
-        path: &Path,
-        quotas: Quotas,
-        clock: Arc<dyn Clock>,
-        keys: StoreKeys,
-    ) -> Result<Self, StoreError> {
+    fn open_read_only(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let connection = open_on_read_only_disk(path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         check_format(&connection)?;
         connection.query_row("SELECT count(*) FROM artifact", [], |_| Ok(()))?;
-        let store = Self { keys, ..Self::new(connection, quotas, clock) };
+        let store = Self::new(connection, options);
         store.codec(&store.lock())?;
         Ok(store)
     }
@@ -212,20 +181,12 @@ impl SqliteStore {
     /// # Errors
     ///
     /// SQLite cannot be used at all.
-    pub fn ephemeral(quotas: Quotas) -> Result<Self, StoreError> {
-        Self::ephemeral_with(quotas, Arc::new(SystemClock))
+    pub fn ephemeral(options: impl Into<StoreOptions>) -> Result<Self, StoreError> {
+        Self::new(Connection::open_in_memory()?, options.into()).prepared()
     }
 
-    /// Returns a store in memory with the caller's clock.
-    ///
-    /// # Errors
-    ///
-    /// SQLite cannot be used at all.
-    pub fn ephemeral_with(quotas: Quotas, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::new(Connection::open_in_memory()?, quotas, clock).prepared()
-    }
-
-    fn new(connection: Connection, quotas: Quotas, clock: Arc<dyn Clock>) -> Self {
+    fn new(connection: Connection, options: StoreOptions) -> Self {
+        let StoreOptions { quotas, clock, keys } = options;
         Self {
             connection: Mutex::new(connection),
             reader: Mutex::new(None),
@@ -234,7 +195,7 @@ impl SqliteStore {
             quotas,
             clock,
             reserve: Reserve::none(),
-            keys: StoreKeys::default(),
+            keys,
             codec: Mutex::new(Codec::plain()),
         }
     }

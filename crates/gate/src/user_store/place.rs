@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate_core::view::cursor;
 use tidegate_store::{
     ArtifactId, ArtifactStore, CallDigest, Clock, FolderStore, Home, Ledger, LineLedger, MemoryStore, Owner,
-    Quotas, SealKey, StoreError, StoreKind,
+    Quotas, SealKey, StoreError, StoreKind, StoreOptions,
 };
 #[cfg(feature = "sqlite")]
 use tidegate_store::{HomeStore, SqliteLedger};
@@ -196,12 +196,12 @@ fn open_store(
     clock: Arc<dyn Clock>,
 ) -> Result<Box<dyn ArtifactStore>, StoreError> {
     let quotas = settings.quotas.over(place.default_quotas());
-    let keys = settings.keys.clone();
+    let options = StoreOptions { quotas, clock, keys: settings.keys.clone() };
     #[cfg(feature = "sqlite")]
     if matches!(place, StoreLocation::Folder(_)) {
-        return Ok(Box::new(HomeStore::open_keyed(home, quotas, clock, keys)?));
+        return Ok(Box::new(HomeStore::open(home, options)?));
     }
-    Ok(Box::new(FolderStore::open_keyed(&home.artifact_folder(), quotas, clock, keys)?))
+    Ok(Box::new(FolderStore::open(&home.artifact_folder(), options)?))
 }
 
 /// Opens the ledger in a folder.

@@ -17,8 +17,8 @@ use tidegate_core::source::Span;
 use tidegate_core::view::{Query, View, cursor};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, Call, CallOrigin, Clearance, CountMethod, Description, Home, Ledger,
-    Millis, NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, TierLevel,
-    open, read_calls,
+    Millis, NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError,
+    StoreOptions, TierLevel, open, read_calls,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
@@ -321,9 +321,11 @@ fn write_fixture() {
     fs::create_dir_all(&results).unwrap();
     let home = Home::open(Some(data)).unwrap();
     let key = SealKey::load_or_create(home.path()).unwrap();
-    let store =
-        SqliteStore::open_with(&home.artifacts(), Quotas::default(), Arc::new(ManualClock::default()))
-            .unwrap();
+    let store = SqliteStore::open(
+        &home.artifacts(),
+        StoreOptions::from(Quotas::default()).with_clock(Arc::new(ManualClock::default())),
+    )
+    .unwrap();
     let mut table = String::from(
         "name\towner\tid\ttool\tkind\trecords\ttokens\tbytes\tstored_bytes\tcreated\texpires\tcursor\tseal\n",
     );

@@ -1,32 +1,38 @@
 //! The contract suite on every backend. The cases are in `testkit::contract`.
 
 mod sqlite_in_memory {
-    use tidegate_store::SqliteStore;
+    use tidegate_store::{SqliteStore, StoreOptions};
     use tidegate_testkit::contract::Made;
 
     tidegate_testkit::contract_tests!(|quotas, clock| Made::alone(
-        SqliteStore::ephemeral_with(quotas, clock).unwrap()
+        SqliteStore::ephemeral(StoreOptions::from(quotas).with_clock(clock)).unwrap()
     ));
 }
 
 mod sqlite_in_a_file {
-    use tidegate_store::SqliteStore;
+    use tidegate_store::{SqliteStore, StoreOptions};
     use tidegate_testkit::contract::Made;
 
     tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open_with(&folder.path().join("artifacts.db"), quotas, clock).unwrap();
+        let store = SqliteStore::open(
+            &folder.path().join("artifacts.db"),
+            StoreOptions::from(quotas).with_clock(clock),
+        )
+        .unwrap();
         Made::with(store, folder)
     });
 }
 
 mod folder_of_files {
-    use tidegate_store::FolderStore;
+    use tidegate_store::{FolderStore, StoreOptions};
     use tidegate_testkit::contract::Made;
 
     tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
-        let store = FolderStore::open_with(&folder.path().join("artifacts"), quotas, clock).unwrap();
+        let store =
+            FolderStore::open(&folder.path().join("artifacts"), StoreOptions::from(quotas).with_clock(clock))
+                .unwrap();
         Made::with(store, folder)
     });
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use tidegate_core::source::Span;
 use tidegate_store::{
-    ArtifactId, ArtifactStore, Clock, FolderStore, Quotas, SqliteStore, SystemClock, Usage, open,
+    ArtifactId, ArtifactStore, Clock, FolderStore, Quotas, SqliteStore, StoreOptions, SystemClock, Usage,
+    open,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::contract::noise;
@@ -33,12 +34,14 @@ impl Kind {
     fn open(self, folder: &Path, clock: Arc<dyn Clock>) -> Box<dyn ArtifactStore> {
         let quotas = Quotas { session_bytes: 64 << 30, owner_bytes: 64 << 30, store_bytes: 64 << 30 };
         match self {
-            Self::Sqlite => {
-                Box::new(SqliteStore::open_with(&folder.join("artifacts.db"), quotas, clock).unwrap())
-            }
-            Self::Folder => {
-                Box::new(FolderStore::open_with(&folder.join("artifacts"), quotas, clock).unwrap())
-            }
+            Self::Sqlite => Box::new(
+                SqliteStore::open(&folder.join("artifacts.db"), StoreOptions::from(quotas).with_clock(clock))
+                    .unwrap(),
+            ),
+            Self::Folder => Box::new(
+                FolderStore::open(&folder.join("artifacts"), StoreOptions::from(quotas).with_clock(clock))
+                    .unwrap(),
+            ),
         }
     }
 }

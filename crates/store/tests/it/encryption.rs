@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use tidegate_core::source::Span;
 use tidegate_store::{
     Artifact, ArtifactStore, CHUNK_BYTES, Description, FolderStore, NewArtifact, Owner, Quotas, SealKey,
-    Session, SqliteStore, StoreError, StoreKey, StoreKeys, SystemClock, folder_health, open,
+    Session, SqliteStore, StoreError, StoreKey, StoreKeys, StoreOptions, SystemClock, folder_health, open,
 };
 #[cfg(feature = "objects")]
 use tidegate_store::{PostgresOptions, PostgresStore};
@@ -97,11 +97,12 @@ impl Backend {
                 let options = PostgresOptions { keys, ..self.options(folder) };
                 Box::new(PostgresStore::connect(&options, quotas, clock)?)
             }
-            Self::Sqlite => {
-                Box::new(SqliteStore::open_keyed(&folder.join("artifacts.db"), quotas, clock, keys)?)
-            }
+            Self::Sqlite => Box::new(SqliteStore::open(
+                &folder.join("artifacts.db"),
+                StoreOptions { quotas, clock, keys },
+            )?),
             Self::Folder => {
-                Box::new(FolderStore::open_keyed(&folder.join("artifacts"), quotas, clock, keys)?)
+                Box::new(FolderStore::open(&folder.join("artifacts"), StoreOptions { quotas, clock, keys })?)
             }
         })
     }
@@ -162,24 +163,24 @@ fn secret_body(seed: u64, length: usize) -> Vec<u8> {
 }
 
 mod sqlite {
-    use tidegate_store::{SqliteStore, StoreKey, StoreKeys};
+    use tidegate_store::{SqliteStore, StoreKey, StoreKeys, StoreOptions};
     use tidegate_testkit::contract::Made;
 
     tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
         let (path, keys) = (folder.path().join("artifacts"), StoreKeys::of(StoreKey::random()));
-        Made::with(SqliteStore::open_keyed(&path, quotas, clock, keys).unwrap(), folder)
+        Made::with(SqliteStore::open(&path, StoreOptions { quotas, clock, keys }).unwrap(), folder)
     });
 }
 
 mod folder {
-    use tidegate_store::{FolderStore, StoreKey, StoreKeys};
+    use tidegate_store::{FolderStore, StoreKey, StoreKeys, StoreOptions};
     use tidegate_testkit::contract::Made;
 
     tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
         let (path, keys) = (folder.path().join("artifacts"), StoreKeys::of(StoreKey::random()));
-        Made::with(FolderStore::open_keyed(&path, quotas, clock, keys).unwrap(), folder)
+        Made::with(FolderStore::open(&path, StoreOptions { quotas, clock, keys }).unwrap(), folder)
     });
 }
 

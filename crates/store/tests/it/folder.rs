@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_core::source::Span;
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, Description, FolderStore, NewArtifact, Quotas, Session, StoreError,
-    Usage, open,
+    StoreOptions, Usage, open,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::contract::noise;
@@ -60,14 +60,18 @@ fn several_stores_share_a_folder() {
 fn a_sweep_sees_what_another_store_extended() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::default());
-    let stores =
-        [0, 1].map(|_| FolderStore::open_with(folder.path(), Quotas::default(), clock.clone()).unwrap());
+    let stores = [0, 1].map(|_| {
+        FolderStore::open(folder.path(), StoreOptions::from(Quotas::default()).with_clock(clock.clone()))
+            .unwrap()
+    });
     let kept = put(&stores[0], b"kept").unwrap();
     assert_eq!(stores[1].list(&owner(), 10).unwrap(), std::slice::from_ref(&kept));
     let touched = stores[1].touch(&owner(), &kept.id, Duration::from_secs(7200)).unwrap();
     clock.advance(Duration::from_secs(3601));
     assert_eq!(stores[0].sweep().unwrap().artifacts, 0);
-    let reopened = FolderStore::open_with(folder.path(), Quotas::default(), clock.clone()).unwrap();
+    let reopened =
+        FolderStore::open(folder.path(), StoreOptions::from(Quotas::default()).with_clock(clock.clone()))
+            .unwrap();
     assert_eq!(reopened.list(&owner(), 10).unwrap(), [touched]);
     clock.advance(Duration::from_secs(3600));
     assert_eq!(stores[0].sweep().unwrap().artifacts, 1);

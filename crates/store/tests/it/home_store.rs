@@ -1,22 +1,21 @@
 //! A data folder with a database and files: what programs of either kind keep is read by whoever has SQLite.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::source::Span;
-use tidegate_store::{ArtifactStore, FolderStore, Home, HomeStore, Quotas, StoreError, SystemClock, open};
+use tidegate_store::{ArtifactStore, FolderStore, Home, HomeStore, Quotas, StoreError, open};
 
 use crate::{owner, put};
 
 mod with_files_beside_it {
-    use tidegate_store::{FolderStore, Home, HomeStore};
+    use tidegate_store::{FolderStore, Home, HomeStore, StoreOptions};
     use tidegate_testkit::contract::Made;
 
     tidegate_testkit::contract_tests!(|quotas, clock| {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(Some(folder.path().to_owned())).unwrap();
         FolderStore::open(&home.artifact_folder(), quotas).unwrap();
-        Made::with(HomeStore::open_with(&home, quotas, clock).unwrap(), folder)
+        Made::with(HomeStore::open(&home, StoreOptions::from(quotas).with_clock(clock)).unwrap(), folder)
     });
 }
 
@@ -24,7 +23,7 @@ mod with_files_beside_it {
 fn files_of_other_programs_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::open(Some(folder.path().to_owned())).unwrap();
-    let store = HomeStore::open_with(&home, Quotas::default(), Arc::new(SystemClock)).unwrap();
+    let store = HomeStore::open(&home, Quotas::default()).unwrap();
     let first = put(&store, b"first").unwrap();
     assert!(!home.artifact_folder().exists(), "nothing is created for programs that do not exist");
     // The other program starts later.

@@ -18,7 +18,7 @@ use super::replicas::is_replica_id;
 use crate::http::legacy::LEGACY_VERSIONS;
 use crate::http::session::Session;
 
-/// The most bytes of the capabilities that a client may have; those of a client with more count as none.
+/// Maximum bytes of a client's capabilities; larger ones are ignored.
 const MAX_CAPABILITIES_BYTES: usize = 2048;
 /// The most characters of the name of a client.
 const MAX_NAME_CHARS: usize = 64;
@@ -47,7 +47,7 @@ pub(super) struct Client {
     pub(super) version: String,
     /// When the session began.
     begun: Millis,
-    /// The replica that this is, which the ids of its questions name.
+    /// The id of this replica, part of every question id.
     replica: Arc<str>,
     /// The requests that are on their way, by their id.
     open: Mutex<HashMap<Vec<u8>, AbortHandle>>,
@@ -159,7 +159,7 @@ impl Client {
         }
     }
 
-    /// Returns the other replica that asked what an answer or a report of progress is for.
+    /// Returns the replica waiting for this answer, if it is not this one.
     pub(super) fn asking_replica<'i>(&self, id: &'i [u8]) -> Option<&'i str> {
         let (replica, _) = question_parts(id)?;
         (replica != &*self.replica).then_some(replica)
@@ -176,7 +176,7 @@ impl Client {
     }
 
     /// Notes a request of a server, with its progress token; returns the id by which the client knows both.
-    pub(super) fn ask(
+    pub(super) fn register_question(
         &self,
         connection: &Arc<Connection>,
         id: &[u8],

@@ -37,7 +37,7 @@ impl UserCredential {
 }
 
 impl Gateway {
-    /// Returns the credential that whoever asks has for a server; `None` for a server that gets none of its callers.
+    /// Returns the credential of the caller for a server; `None` for a server that gets none of its callers.
     pub(super) async fn credential_of(
         &self,
         upstream: &Arc<Upstream>,

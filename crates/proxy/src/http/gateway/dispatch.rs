@@ -15,7 +15,7 @@ use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, completed, introduced, without_introduction};
 use super::own::LIST_PATIENCE;
 use super::route::{Route, ServerRoute, route};
-use super::trace::{self, Course, OpenSpan, Subject, TraceHeaders, Traced};
+use super::trace::{self, Course, OpenSpan, OutgoingContext, Subject, TraceHeaders};
 use super::upstream::{Problem, Upstream, Whose};
 use crate::http::exchange::pass_on;
 use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, deliveries};
@@ -216,7 +216,7 @@ impl Gateway {
             _ => {}
         }
         let (sender, mut receiver) = deliveries();
-        let headers = traced.as_ref().and_then(Traced::headers);
+        let headers = traced.as_ref().and_then(OutgoingContext::headers);
         let message = traced.iter().fold(message, |message, traced| traced.put(message));
         let numbers = connection.server.send_with(&asker.exchange, Some(message), &sender, headers);
         drop(sender);
@@ -249,7 +249,7 @@ impl Gateway {
         asker: &Asker,
         message: &ParsedLine,
         request: &Request<'_>,
-    ) -> (Option<OpenSpan>, Option<Traced>) {
+    ) -> (Option<OpenSpan>, Option<OutgoingContext>) {
         let Request { method, server, tool, .. } = *request;
         let subject = Subject { method, server, tool };
         let begun =

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::Gateway;
 use super::dispatch::{Asker, may_use};
-use super::replicas::Via;
+use super::replicas::MessageSource;
 use super::route::{Route, ServerRoute};
 use super::trace::TraceHeaders;
 use crate::http::body::{Body, full};
@@ -246,8 +246,10 @@ impl Gateway {
                     let task = self.send(asker.clone(), message());
                     session.server.begin(head.id_bytes(), task);
                 }
-                MessageKind::Response => self.take_client_answer(session, message(), Via::Client),
-                MessageKind::Notification => self.take_client_notification(session, message(), Via::Client),
+                MessageKind::Response => self.take_client_answer(session, message(), MessageSource::Client),
+                MessageKind::Notification => {
+                    self.take_client_notification(session, message(), MessageSource::Client)
+                }
                 _ => {}
             }
         }

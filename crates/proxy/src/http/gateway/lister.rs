@@ -93,8 +93,8 @@ impl Gateway {
         Ok((connected.announcement.clone(), catalog))
     }
 
-    /// Reads the lists that only callers can read, on connections of this caller: nobody's credential is used while they ask for
-    /// nothing. What one caller was shown is in the lists of all who may use the server.
+    /// Reads lists with this caller's credential; a credential is used only while its caller asks. What one caller was shown is
+    /// in the lists of all who may use the server.
     pub(super) async fn read_lists_for(self: &Arc<Self>, asker: &Asker) {
         let reading =
             self.upstreams.iter().filter(|upstream| upstream.is_listed_by_callers()).map(|upstream| {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tidegate_gate::policy::Policies;
 use tidegate_gate::{Servers, ToolOrigin};
 use tidegate_gateway::catalog::{Announcement, Catalog, ListKind};
-use tidegate_gateway::lists::{ListedEntry, Offer, merge};
+use tidegate_gateway::lists::{ListedEntry, ServerLists, merge};
 use tidegate_gateway::names::{SEPARATOR, listed_name};
 
 use crate::http::headers::{self, HeaderArguments};
@@ -24,7 +24,7 @@ pub(super) struct ListedServer {
 
 /// What one server offers, as last read.
 #[derive(Clone, Default)]
-struct ServerLists {
+struct ServerSnapshot {
     announcement: Announcement,
     catalog: Arc<Catalog>,
     /// Whether the lists were ever read.
@@ -43,7 +43,7 @@ pub(super) struct Place {
 /// All lists at one time.
 #[derive(Default)]
 pub(super) struct Snapshot {
-    seen: Vec<ServerLists>,
+    seen: Vec<ServerSnapshot>,
     lists: [Vec<ListedEntry>; 4],
     tools: HashMap<String, Place>,
     prompts: HashMap<String, Place>,
@@ -84,7 +84,7 @@ impl Snapshot {
     /// Returns the server of a resource URI or a template: the first that lists it, otherwise the one whose template spells out
     /// most of it, otherwise the only server with resources.
     pub(super) fn resource(&self, uri: &str) -> Option<usize> {
-        let lists = |seen: &ServerLists| {
+        let lists = |seen: &ServerSnapshot| {
             seen.catalog.has(ListKind::Resources, uri) || seen.catalog.has(ListKind::Templates, uri)
         };
         let listed = self.seen.iter().position(lists);
@@ -159,7 +159,7 @@ pub(super) struct Registry {
 impl Registry {
     pub(super) fn new(servers: Vec<ListedServer>) -> Self {
         let names = servers.iter().map(|server| (Arc::clone(&server.name), server.keeps_names)).collect();
-        let seen = vec![ServerLists::default(); servers.len()];
+        let seen = vec![ServerSnapshot::default(); servers.len()];
         let snapshot = Snapshot { seen, names, ..Snapshot::default() };
         Self { servers, current: RwLock::new(Arc::new(snapshot)) }
     }
@@ -173,7 +173,7 @@ impl Registry {
     pub(super) fn set(&self, upstream: usize, announcement: Announcement, catalog: Catalog) -> Vec<ListKind> {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let mut seen = current.seen.clone();
-        seen[upstream] = ServerLists { announcement, catalog: Arc::new(catalog), is_known: true };
+        seen[upstream] = ServerSnapshot { announcement, catalog: Arc::new(catalog), is_known: true };
         let new = self.merged(seen, Arc::clone(&current.names));
         let changed = ListKind::ALL.into_iter().filter(|kind| new.list(*kind) != current.list(*kind));
         let changed = changed.collect();
@@ -181,14 +181,14 @@ impl Registry {
         changed
     }
 
-    fn merged(&self, seen: Vec<ServerLists>, names: Arc<[(Arc<str>, bool)]>) -> Snapshot {
-        let offer = |(server, seen): (&ListedServer, &ServerLists)| Offer {
+    fn merged(&self, seen: Vec<ServerSnapshot>, names: Arc<[(Arc<str>, bool)]>) -> Snapshot {
+        let of_server = |(server, seen): (&ListedServer, &ServerSnapshot)| ServerLists {
             server: Arc::clone(&server.name),
             keeps_names: server.keeps_names,
             catalog: Arc::clone(&seen.catalog),
         };
-        let offers: Vec<Offer> = self.servers.iter().zip(&seen).map(offer).collect();
-        let lists = ListKind::ALL.map(|kind| merge(kind, &offers));
+        let all: Vec<ServerLists> = self.servers.iter().zip(&seen).map(of_server).collect();
+        let lists = ListKind::ALL.map(|kind| merge(kind, &all));
         let places = |kind: ListKind| {
             let entries: &[ListedEntry] = &lists[kind as usize];
             let place = |entry: &ListedEntry| {

@@ -1,5 +1,4 @@
-//! This replica among the others that share its database: what clients tell another replica than the one that waits for it,
-//! and which sessions have ended.
+//! Forwards client messages between replicas, and tracks ended sessions.
 //!
 //! The id of a request of a server names the replica that asked, so an answer that reaches another one is sent there. Who made
 //! a call is not known, so a cancellation goes to all. A message is taken only for a session of the caller that sent it, and
@@ -19,7 +18,7 @@ use crate::http::http_to_stdio::random_id;
 use crate::message::{MessageHead, MessageKind, ParsedLine};
 use crate::spool::Message;
 
-/// How long the replica that asked has to take an answer. Later, nobody waits for it.
+/// How long the replica that asked may take to claim an answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a message for a client waits for a replica where the client listens.
 const LISTENER_PATIENCE: Duration = Duration::from_secs(2);
@@ -28,7 +27,7 @@ const ID_DIGITS: usize = 16;
 
 /// How a message of a client got here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Via {
+pub(super) enum MessageSource {
     /// The client sent it to this replica.
     Client,
     /// Another replica passed it on.
@@ -56,7 +55,7 @@ pub(super) fn is_replica_id(text: &str) -> bool {
     (1..=ID_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Runs what waits for the database where it may wait.
+/// Runs database work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -69,7 +68,7 @@ impl Gateway {
     pub(super) fn listen_to_replicas(self: &Arc<Self>) {
         let Some(messages) = &self.replicas.messages else { return };
         let (sender, mut events) = mpsc::unbounded_channel();
-        // Whoever receives ends with the gateway.
+        // The receiver task ends with the gateway.
         let listening = messages.listen(&self.replicas.id, Box::new(move |event| drop(sender.send(event))));
         *self.replicas.listening.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
         let gateway = Arc::downgrade(self);
@@ -101,7 +100,7 @@ impl Gateway {
 
     async fn take_message(&self, number: i64, message: ReplicaMessage) {
         let session = self.sessions().get(&message.session).cloned();
-        // A session that is another caller's is none.
+        // Ignore a session of another caller.
         let session = session.filter(|session| session.server.owner() == message.owner);
         let Some(session) = session else { return };
         match message.kind {
@@ -127,8 +126,10 @@ impl Gateway {
         let (forward, _) = session.link.exchange().parsed_from_client(message);
         let Some(message) = forward else { return };
         match message.first().map(MessageHead::kind) {
-            Some(MessageKind::Response) => self.take_client_answer(session, message, Via::Replica),
-            Some(MessageKind::Notification) => self.take_client_notification(session, message, Via::Replica),
+            Some(MessageKind::Response) => self.take_client_answer(session, message, MessageSource::Replica),
+            Some(MessageKind::Notification) => {
+                self.take_client_notification(session, message, MessageSource::Replica)
+            }
             _ => {}
         }
     }

@@ -108,7 +108,7 @@ impl Gateway {
     fn remember_resumed(&self, token: &str, client: Client) -> Arc<ClientSession> {
         let initialize = client.initialize();
         let session = self.remember(token.to_owned(), client);
-        // The link learns what the client is, and what it was told.
+        // Replays `initialize` into the link.
         session.link.parsed_from_client(ParsedLine::parse(initialize));
         let result = Value::Object(announcement(&self.registry.snapshot(), &self.registry.servers));
         let told = response(b"0", result.to_string().as_bytes());

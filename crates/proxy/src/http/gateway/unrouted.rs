@@ -17,7 +17,7 @@ use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, ask};
 use super::dispatch::METHOD_NOT_FOUND;
 use super::own::subscription_key;
-use super::replicas::Via;
+use super::replicas::MessageSource;
 use super::upstream::{Upstream, Whose};
 use crate::http::exchange;
 use crate::http::shared_server::deliveries;
@@ -55,8 +55,7 @@ impl Gateway {
         }
     }
 
-    /// Returns what takes such messages of a new connection that is not that of a session, and asks a server without
-    /// sessions to say when its lists change.
+    /// Returns the handler for such messages on a shared connection, and subscribes to list changes.
     pub(super) fn taking_shared(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -130,7 +129,7 @@ impl Gateway {
             let token = head.params.as_ref();
             let token = token.and_then(|params| raw::at(&message.bytes, params, &["_meta", "progressToken"]));
             let written = token.clone().map(|token| message.bytes[token].to_vec());
-            let Some(id) = session.server.ask(connection, head.id_bytes(), written) else {
+            let Some(id) = session.server.register_question(connection, head.id_bytes(), written) else {
                 let message = "too many requests wait for this client; try again later".to_owned();
                 let error = RpcError { code: -32000, message };
                 return self.reply(connection, error_response(head.id_bytes(), &error));
@@ -177,11 +176,18 @@ impl Gateway {
     }
 
     /// Sends the answer of a client to the server that asked.
-    pub(super) fn take_client_answer(&self, session: &Arc<ClientSession>, message: ParsedLine, via: Via) {
+    pub(super) fn take_client_answer(
+        &self,
+        session: &Arc<ClientSession>,
+        message: ParsedLine,
+        from: MessageSource,
+    ) {
         let Some(head) = message.first() else { return };
         let Some((connection, id)) = session.server.answered(head.id_bytes()) else {
             return match session.server.asking_replica(head.id_bytes()) {
-                Some(replica) if via == Via::Client => self.tell_replicas(session, replica, &message),
+                Some(replica) if from == MessageSource::Client => {
+                    self.tell_replicas(session, replica, &message)
+                }
                 _ => (self.log)("dropped an answer of a client: nobody waits for it"),
             };
         };
@@ -196,7 +202,7 @@ impl Gateway {
         &self,
         session: &Arc<ClientSession>,
         message: ParsedLine,
-        via: Via,
+        from: MessageSource,
     ) {
         let Some(head) = message.first() else { return };
         let member = |key| {
@@ -207,7 +213,7 @@ impl Gateway {
             "notifications/cancelled" => {
                 if let Some((id, _)) = member("requestId")
                     && !session.server.cancel(&id)
-                    && via == Via::Client
+                    && from == MessageSource::Client
                 {
                     self.tell_replicas(session, "", &message);
                 }
@@ -215,7 +221,9 @@ impl Gateway {
             "notifications/progress" => {
                 let Some((token, range)) = member("progressToken") else { return };
                 let Some((connection, known)) = session.server.progressing(&token) else {
-                    if let (Some(replica), Via::Client) = (session.server.asking_replica(&token), via) {
+                    if let (Some(replica), MessageSource::Client) =
+                        (session.server.asking_replica(&token), from)
+                    {
                         self.tell_replicas(session, replica, &message);
                     }
                     return;
@@ -230,7 +238,7 @@ impl Gateway {
             method
                 if !method.starts_with("notifications/") || tiers::repeats(&message.bytes, &head.whole) => {}
             _ => {
-                if via == Via::Client {
+                if from == MessageSource::Client {
                     self.tell_replicas(session, "", &message);
                 }
                 let whose = Whose::Session(session.server.id.clone());

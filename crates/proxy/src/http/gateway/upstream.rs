@@ -99,9 +99,9 @@ struct Slot {
 pub(super) struct UpstreamLog {
     name: String,
     all: tidegate_gateway::log::Log,
-    /// Takes what is wrong with a connection.
+    /// Receives connection errors.
     pub(super) warnings: Log,
-    /// Takes what its processes write to stderr, if that goes to the log.
+    /// Receives what its processes write to stderr, if that is logged.
     pub(super) stderr: Option<Log>,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_gate::raw::{self, Edits};
-use tidegate_gate::{Caller, RpcError, error_response, response};
+use tidegate_gate::{CallArguments, Caller, RpcError, error_response, response};
 
 use super::client::{ClientDecision, Params};
 use super::local::LocalAnswer;
@@ -123,7 +123,8 @@ impl Link {
         }
         let Some(range) = arguments(&message) else { return Ok(message) };
         let mut edits = Edits::new();
-        self.gate.resolve(caller, tool, &message.bytes, &range, &mut edits).map_err(Ok)?;
+        let call = CallArguments { tool, json: &message.bytes, range: &range };
+        self.gate.resolve(caller, call, &mut edits).map_err(Ok)?;
         Ok(message.edit(edits))
     }
 

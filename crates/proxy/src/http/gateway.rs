@@ -59,8 +59,6 @@ use upstream::{Upstream, UpstreamLog};
 
 /// The maximum number of sessions in memory. A session that was dropped is restored from its token.
 const MAX_SESSIONS: usize = 20_000;
-/// How long an unused session stays in memory.
-const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
 /// How long the token of a session is valid.
 const MAX_SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The maximum number of ended sessions that are remembered, so that their tokens are refused.
@@ -231,12 +229,9 @@ impl Gateway {
     /// Ends the sessions and connections that have been idle for too long.
     pub(super) fn expire(&self) {
         let now = Instant::now();
-        let is_idle = |session: &ClientSession| {
-            session.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME)
-        };
         let idle: Vec<String> = {
             let sessions = self.sessions();
-            sessions.iter().filter(|(_, session)| is_idle(session)).map(|(id, _)| id.clone()).collect()
+            sessions.iter().filter(|(_, session)| session.is_idle(now)).map(|(id, _)| id.clone()).collect()
         };
         idle.iter().for_each(|id| self.drop_session(id));
         self.upstreams.iter().for_each(|upstream| upstream.reap());

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
@@ -18,6 +18,8 @@ use crate::link::{Link, ServerMessage};
 use crate::message::MessageKind;
 use crate::spool::Message;
 
+/// How long a session may be idle before it is dropped.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
 /// The maximum number of events of one stream that are kept for a client that resumes it.
 const MAX_KEPT_EVENTS: usize = 256;
 /// The maximum size of these events in memory.
@@ -107,6 +109,11 @@ impl<S> Session<S> {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_listening = self.streams().values().any(Stream::is_connected);
         (!is_listening).then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether the session has been idle for too long.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        self.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME)
     }
 
     /// Returns whether the client reads a stream now.

@@ -14,8 +14,8 @@ use super::replicas::MessageSource;
 use super::route::{Route, ServerRoute};
 use super::trace::TraceHeaders;
 use crate::http::body::{Body, full};
-use crate::http::exchange::{self, Refusal, answer, failure, refuse};
-use crate::http::http_to_stdio::{Answer, accepts, deliver_local_answers, is_initialize, parse_message};
+use crate::http::exchange::{self, Refusal, accepts, answer, failure, parse_message, refuse};
+use crate::http::http_to_stdio::{Answer, deliver_local_answers, is_initialize};
 use crate::http::legacy;
 use crate::http::modern::{self, SESSION_HEADER, is_modern};
 use crate::http::respond;
@@ -91,17 +91,9 @@ impl Gateway {
         parts: Parts,
         body: Vec<u8>,
     ) -> Answer {
-        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
-        let (message, kind) = parse_message(body)?;
-        if message.is_batch() {
-            return refuse(StatusCode::BAD_REQUEST, "there are no batches in this revision");
-        }
-        match kind {
-            MessageKind::Notification => return Ok(respond::accepted()),
-            MessageKind::Request => {}
-            _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
-        }
-        exchange::check_only(&parts.headers, &message)?;
+        let Some(message) = exchange::modern_request(&parts.headers, body)? else {
+            return Ok(respond::accepted());
+        };
         let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
         if let Some(unsupported) = modern::unsupported(&parts.headers, id) {
             return Ok(exchange::json(StatusCode::BAD_REQUEST, unsupported));

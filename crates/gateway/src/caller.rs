@@ -73,7 +73,7 @@ pub struct Principal {
     /// What it may consume.
     pub limits: Limits,
     /// Which servers and tools it may use.
-    permission: Permission,
+    permission: UseRule,
     /// The tier for each use; `None` if it is always `tier`.
     tiers: Option<Tiers>,
 }
@@ -82,7 +82,7 @@ pub struct Principal {
 type Tiers = Box<dyn Fn(Use<'_>) -> Tier + Send + Sync>;
 
 /// Decides which servers and tools a caller may use.
-type Permission = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
+type UseRule = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
 
 impl Principal {
     /// Returns a verified caller; `may` says what it may use.

@@ -42,14 +42,14 @@ impl ObjectFault {
 }
 
 #[derive(Default)]
-struct State {
+struct ObjectFaultPlan {
     plan: Mutex<Vec<ObjectFault>>,
     requests: AtomicU64,
     faults: AtomicU64,
 }
 
 /// A proxy in front of an object store.
-pub struct ObjectProxy(Listener<State>);
+pub struct ObjectProxy(Listener<ObjectFaultPlan>);
 
 impl ObjectProxy {
     /// Starts a proxy in front of a port.
@@ -91,7 +91,7 @@ impl ObjectProxy {
     }
 }
 
-fn serve(mut client: TcpStream, server: u16, state: &State) -> io::Result<()> {
+fn serve(mut client: TcpStream, server: u16, state: &ObjectFaultPlan) -> io::Result<()> {
     let request = read_request(&mut client)?;
     state.requests.fetch_add(1, Ordering::SeqCst);
     let fault = state.plan.lock().expect("no thread panics while it holds it").pop();

@@ -270,7 +270,7 @@ impl StdioToHttp {
         Outgoing { body, headers, exchange, is_modern, requests, method, cancels, deliveries }
     }
 
-    /// Cancels a request of a revision without sessions, by closing its connection.
+    /// Cancels a request of a protocol version without sessions, by closing its connection.
     fn cancel(&self, id: Option<&[u8]>) {
         let task = id.and_then(|id| self.session().open.remove(id));
         if let Some((_, Some(task))) = task {

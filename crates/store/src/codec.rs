@@ -212,6 +212,7 @@ impl Codec {
     }
 
     /// Returns the key that a record names.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn recorded_key(record: &[u8]) -> Result<KeyId, StoreError> {
         id_of(&KeyRecord::parse(record)?.key)
     }

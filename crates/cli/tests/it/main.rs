@@ -20,6 +20,8 @@ mod gateway_access;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_credentials;
 #[cfg(all(unix, feature = "gateway"))]
+mod gateway_login;
+#[cfg(all(unix, feature = "gateway"))]
 mod gateway_matrix;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas;

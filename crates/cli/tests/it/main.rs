@@ -30,6 +30,8 @@ mod gateway_replicas_faults;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_seen;
 #[cfg(target_os = "linux")]
+mod gateway_unused;
+#[cfg(target_os = "linux")]
 mod hostile;
 mod http;
 mod install;

@@ -410,7 +410,7 @@ pub const KEYS: [Key; 109] = [
         .doc("How long a caller waits while max_processes are in use."),
     gateway("resource", ValueKind::Text, DefaultValue::Described("the URL that each client calls"))
         .example("\"https://gateway.example/mcp\"")
-        .doc("URL of the gateway as clients call it; tokens must be issued for it."),
+        .doc("URL of the gateway as clients call it; required unless each issuer has an audience."),
     gateway("max_in_flight", up_to(100_000), DefaultValue::Number(GATEWAY_IN_FLIGHT))
         .example("64")
         .doc("Maximum requests that servers work on at once; further ones wait, and callers take turns."),

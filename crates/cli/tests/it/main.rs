@@ -20,11 +20,17 @@ mod gateway_access;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_credentials;
 #[cfg(all(unix, feature = "gateway"))]
+mod gateway_permission;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_reload;
+#[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas_faults;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_seen;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_tasks;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

@@ -347,6 +347,11 @@ impl Govern for Governance {
         })
     }
 
+    fn refuse(&self, request: Request<'_>, reason: &'static str) {
+        self.shared.metrics.refused(reason);
+        self.shared.note_request(&AuditedRequest::of(&request), reason, None);
+    }
+
     fn record(&self, call: &Call) {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         let name = call.owner.as_deref().and_then(|owner| names.get(owner)).map(Arc::clone);

@@ -220,6 +220,7 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
                 &format!("prefix = \"\" is possible for a single server, but there are {count}"),
             );
         }
+        affinity(config, section, &heading, &mut report);
         credentials::mistakes(config, section, &heading, &mut report);
         for key in PAIRS {
             if let Some(wrong) = texts(section, key).iter().find(|item| !is_pair(item)) {
@@ -230,6 +231,27 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
         }
     }
     mistakes
+}
+
+/// Reports a process of a single caller where the next request of this caller may reach another replica, whose process knows
+/// nothing of what came before.
+fn affinity(
+    config: &Config,
+    section: &Section,
+    heading: &Range<usize>,
+    report: &mut impl FnMut(&Range<usize>, &str),
+) {
+    let sharing = section.get("sharing");
+    let chosen = sharing.and_then(|setting| setting.value.text());
+    let is_of_caller = matches!(chosen, None | Some("auto" | "caller"));
+    if config.has_shared_store() && section.get("command").is_some() && is_of_caller {
+        let message = format!(
+            "[{}] has a process for each caller, but [store] url lets several replicas serve the same caller; set sharing = \
+             \"shared\" if callers may share one process, or \"sticky\" if the requests of a caller always reach the same replica",
+            section.heading
+        );
+        report(sharing.map_or(heading, |setting| &setting.place), &message);
+    }
 }
 
 fn misplaced(section: &Section, keys: &[&str], needs: &str, report: &mut impl FnMut(&Range<usize>, &str)) {
@@ -302,12 +324,22 @@ mod tests {
                 "[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n[upstream.b]\ncommand = \"y\"\n",
                 "prefix = \"\" is possible for a single server, but there are 2",
             ),
+            (
+                "[store]\nurl = \"postgres://db/t\"\n[upstream.a]\ncommand = \"x\"\n",
+                "3:1: [upstream.a] has a process for each caller, but [store] url",
+            ),
+            (
+                "[store]\nurl = \"postgres://db/t\"\n[upstream.a]\ncommand = \"x\"\nsharing = \"caller\"\n",
+                "5:11: [upstream.a] has a process for each caller",
+            ),
             ("[upstream.a]\ncommand = \"x\"\nprefix = \"b\"\n", "prefix is \"b\", but must be \"\""),
         ] {
             let mistakes = read(text).unwrap_err();
             assert!(mistakes.contains(said), "{mistakes}");
         }
         assert!(read("[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n").unwrap()[0].keeps_names);
+        let sticky = "[store]\nurl = \"postgres://db/t\"\n[upstream.a]\ncommand = \"x\"\nsharing = \"sticky\"\n[upstream.b]\nurl = \"http://b\"\n";
+        assert_eq!(read(sticky).unwrap().len(), 2);
     }
 
     /// A store with a key, and a caller with a name.

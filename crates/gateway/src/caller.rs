@@ -45,9 +45,15 @@ pub trait Authenticate: Send + Sync {
     }
 
     /// Returns the response to a verified caller that lacks the scopes for a tool: `insufficient_scope` with all scopes that
-    /// the tool requires. `None` if no scope would allow it.
-    fn step_up(&self, principal: &Principal, use_of: Use<'_>, resource: &str) -> Option<Challenge> {
-        let _ = (principal, use_of, resource);
+    /// the tool requires, where `needed` is its tier. `None` if no scope would allow it.
+    fn step_up(
+        &self,
+        principal: &Principal,
+        use_of: Use<'_>,
+        needed: Tier,
+        resource: &str,
+    ) -> Option<Challenge> {
+        let _ = (principal, use_of, needed, resource);
         None
     }
 }

@@ -53,6 +53,11 @@ pub trait Govern: Send + Sync {
     /// Waits until a request may go to its server, or refuses it.
     fn admit<'a>(&'a self, request: Request<'a>) -> Admitting<'a>;
 
+    /// Records a request that is refused before it could be admitted, for example because its caller may not use the tool.
+    fn refuse(&self, request: Request<'_>, reason: &'static str) {
+        let _ = (request, reason);
+    }
+
     /// Records a result or a follow-up, with its sizes, from its entry in the ledger.
     fn record(&self, call: &Call) {
         let _ = call;

@@ -21,6 +21,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_gate::tier::Tier;
 use tidegate_gate::{
     Caller, Capabilities, DownloadError, Gate, Principal, RpcError, SavedLink, error_response,
 };
@@ -111,6 +112,8 @@ pub struct Link {
     /// The address at which a client over HTTP reaches tidegate, such as `http://127.0.0.1:8080`: it gets links there
     /// instead of files.
     link_base: Option<Arc<str>>,
+    /// The tier of the client, if it is not that with which the conversation began.
+    tier: Option<Tier>,
 }
 
 impl Link {
@@ -137,6 +140,7 @@ impl Link {
             pending: Mutex::default(),
             hears_answers: true,
             link_base: None,
+            tier: None,
         }
     }
 
@@ -162,6 +166,7 @@ impl Link {
             pending: Mutex::default(),
             hears_answers: self.hears_answers,
             link_base: self.link_base.clone(),
+            tier: self.tier,
         }
     }
 
@@ -172,7 +177,7 @@ impl Link {
 
     /// Writes what a link to a saved view leads to, if the client may follow it.
     pub(crate) fn download(&self, link: &SavedLink, out: &mut dyn Write) -> Result<(), DownloadError> {
-        let caller = Arc::clone(&self.conversation().caller);
+        let caller = self.caller(&self.conversation());
         match self.mode {
             Mode::Observe | Mode::Relay => Err(DownloadError::Gone),
             Mode::Shape => self.gate.download(&caller, link, out),
@@ -213,10 +218,35 @@ impl Link {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// Returns the tool whose call became a task.
+    /// Returns the tool that `is_it` accepts whose call became a task.
     #[cfg(feature = "gateway")]
-    pub(crate) fn tool_of_task(&self, task: &str) -> Option<String> {
-        self.conversation().tasks.tool_of(task)
+    pub(crate) fn tool_of_task(&self, task: &str, is_it: impl Fn(&str) -> bool) -> Option<String> {
+        self.conversation().tasks.tool_of(task, is_it)
+    }
+
+    /// Notes that the client knows a task of a tool under another id than the server.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn note_task_token(&self, token: &str, id: &str, tool: &str) {
+        self.conversation().tasks.note_token(token, id, tool);
+    }
+
+    /// Returns the exchange of a client whose tier is now this one: in the course of a session it may change.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_tier(self, tier: Tier) -> Self {
+        Self { tier: Some(tier), ..self }
+    }
+
+    /// Returns the client of this exchange.
+    fn caller(&self, conversation: &Conversation) -> Arc<Caller> {
+        let known = &conversation.caller;
+        match self.tier.filter(|tier| *tier != known.profile.tier) {
+            None => Arc::clone(known),
+            Some(tier) => {
+                let mut caller = Caller::clone(known);
+                caller.profile.tier = tier;
+                Arc::new(caller)
+            }
+        }
     }
 
     /// Returns the conversation of a client that is not the user of this process.

@@ -44,7 +44,7 @@ async fn tokens_of_a_real_identity_server() {
     assert!(ada.may(tool), "by the group in the claim");
     let bob = ask(&gateway, &server.token("bob", "mcp:read", RESOURCE)).await.unwrap();
     assert!(!bob.may(tool));
-    let challenge = gateway.step_up(&bob, tool, RESOURCE).unwrap();
+    let challenge = gateway.step_up(&bob, tool, tidegate_gate::tier::Tier::Read, RESOURCE).unwrap();
     assert!(challenge.www_authenticate.unwrap().contains("scope=\"mcp:write\""));
     let bob = ask(&gateway, &server.token("bob", "mcp:write", RESOURCE)).await.unwrap();
     assert!(bob.may(tool), "with the scope that the challenge asked for");

@@ -119,7 +119,7 @@ fn database(
 fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let (place, settings) = (config.place(), store_settings(config)?);
     check_shared(&place, &settings)?;
-    let upstreams = upstreams::read(config, place.remote().is_some())?;
+    let upstreams = upstreams::read(config)?;
     if upstreams.is_empty() {
         return Err(CommandError::bad_input("the configuration names no server")
             .hint(format!("add a section [upstream.NAME] with a command or a url to {FILE_NAME}")));

@@ -17,17 +17,12 @@ use tidegate_store::Credential;
 use crate::error::CommandError;
 use crate::run::required_variable;
 
-/// Reads the servers of a configuration. `has_replicas` says that other processes may serve the same callers.
-pub(super) fn read(config: &Config, has_replicas: bool) -> Result<Vec<UpstreamSettings>, CommandError> {
-    config.upstreams().into_iter().map(|upstream| settings(config, upstream, has_replicas)).collect()
+/// Reads the servers of a configuration.
+pub(super) fn read(config: &Config) -> Result<Vec<UpstreamSettings>, CommandError> {
+    config.upstreams().into_iter().map(|upstream| settings(config, upstream)).collect()
 }
 
-fn settings(
-    config: &Config,
-    upstream: Upstream,
-    has_replicas: bool,
-) -> Result<UpstreamSettings, CommandError> {
-    check_affinity(&upstream, has_replicas)?;
+fn settings(config: &Config, upstream: Upstream) -> Result<UpstreamSettings, CommandError> {
     let policies = Arc::new(config.policies(&upstream.name, Rules::default()));
     Ok(UpstreamSettings {
         target: target(&upstream)?,
@@ -50,24 +45,6 @@ fn settings(
         policies,
         name: upstream.name,
     })
-}
-
-/// Refuses a process of a single caller where the next request of this caller may reach another replica, whose process
-/// knows nothing of what came before.
-fn check_affinity(upstream: &Upstream, has_replicas: bool) -> Result<(), CommandError> {
-    let is_process = matches!(upstream.target, UpstreamTargetSetting::Command { .. });
-    let is_of_caller = matches!(upstream.sharing, UpstreamSharing::Auto | UpstreamSharing::Caller);
-    if !(has_replicas && is_process && is_of_caller) {
-        return Ok(());
-    }
-    let name = &upstream.name;
-    Err(CommandError::bad_input(format!(
-        "[upstream.{name}] has a process for each caller, but [store] url lets several replicas serve the same caller"
-    ))
-    .hint(format!(
-        "in [upstream.{name}], set sharing = \"shared\" if callers may share one process, or \"sticky\" if the requests \
-         of a caller always reach the same replica"
-    )))
 }
 
 fn target(upstream: &Upstream) -> Result<UpstreamTarget, CommandError> {

@@ -24,11 +24,17 @@ mod gateway_login;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_matrix;
 #[cfg(all(unix, feature = "gateway"))]
+mod gateway_permission;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_reload;
+#[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas_faults;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_seen;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_tasks;
 #[cfg(target_os = "linux")]
 mod gateway_unused;
 #[cfg(target_os = "linux")]

@@ -24,12 +24,13 @@ mod route;
 mod running;
 mod sessions;
 mod settings;
+mod tasks;
 mod trace;
 mod unrouted;
 mod upstream;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tidegate_gate::profile::ProfileRules;
@@ -80,7 +81,11 @@ pub struct Gateway {
     trace: Option<Arc<dyn Trace>>,
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
-    ended: Mutex<HashMap<String, Instant>>,
+    ended: Arc<Mutex<HashMap<String, Instant>>>,
+    /// The gateways that served before the configuration was read again, while they have calls in flight.
+    earlier: Vec<Weak<Gateway>>,
+    /// The gateway that serves since the configuration was read again.
+    later: OnceLock<Weak<Gateway>>,
     replicas: Replicas,
     /// Announces lists that have changed.
     changes: broadcast::Sender<ListKind>,
@@ -157,7 +162,9 @@ impl Gateway {
             trace,
             log,
             sessions: Mutex::default(),
-            ended: Mutex::default(),
+            ended: Arc::default(),
+            earlier: Vec::new(),
+            later: OnceLock::new(),
             replicas: Replicas::new(replicas),
             changes: broadcast::Sender::new(MAX_WAITING_CHANGES),
             is_listed: watch::Sender::new(false),

@@ -118,7 +118,7 @@ impl Link {
                     let (caller, called) = {
                         let conversation = self.conversation();
                         let called = conversation.tasks.call_of(content, Some(params));
-                        (Arc::clone(&conversation.caller), called)
+                        (self.caller(&conversation), called)
                     };
                     self.shape_task(&caller, &called, content, params, &mut decisions.edits);
                 }
@@ -143,7 +143,7 @@ impl Link {
         let caller = {
             let mut conversation = self.conversation();
             conversation.answered = true;
-            Arc::clone(&conversation.caller)
+            self.caller(&conversation)
         };
         let Some(request) = self.pending().take(id) else {
             let is_wanted = self.mode != Mode::Shape

@@ -146,7 +146,7 @@ impl Link {
         }
         if tiers::repeats(line, &head.whole) || tiers::repeats(line, &params.whole) {
             // Of two members with one name, the server might read the one that tidegate does not check.
-            return Some(tiers::refused(head, &conversation.caller));
+            return Some(tiers::refused(head, &self.caller(conversation)));
         }
         let arguments = params.range("arguments")?;
         if !self.gate.holds_references(line, &arguments) {
@@ -159,7 +159,7 @@ impl Link {
         let request = request(conversation);
         conversation.resolving.push(Resolving { id: request.id.clone(), kind: request.kind.clone() });
         let message = ParsedLine::extract(line, head, None);
-        let caller = Arc::clone(&conversation.caller);
+        let caller = self.caller(conversation);
         let job = ResolveJob { message, tool: tool.into_owned(), request, caller };
         Some(ClientDecision::Resolve(Box::new(job)))
     }

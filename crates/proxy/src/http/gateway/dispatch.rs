@@ -35,6 +35,10 @@ const TIMEOUT_CODE: i64 = -32001;
 /// The code of the error for an invalid request.
 const INVALID_REQUEST_CODE: i64 = -32600;
 
+/// Why a request is refused before limits are checked, in the audit log and the metrics.
+pub(super) const NOT_PERMITTED: &str = "not_permitted";
+const AMBIGUOUS: &str = "ambiguous";
+
 /// Who sent a request, and where the response goes.
 #[derive(Clone)]
 pub(super) struct Asker {
@@ -63,6 +67,22 @@ fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
     is_twice(&head.whole)
         || is_twice(params)
         || raw::member(line, params, "ref").is_some_and(|place| is_twice(&place))
+}
+
+/// Returns a request as it is limited and recorded.
+fn request_of<'r>(
+    asker: &'r Asker,
+    method: &'r str,
+    upstream: &'r Upstream,
+    way: &'r ServerRoute,
+) -> Request<'r> {
+    Request {
+        principal: &asker.principal,
+        session: asker.session.as_ref().map_or("", |session| session.server.id.as_str()),
+        method,
+        server: &upstream.settings.name,
+        tool: way.name.as_deref().unwrap_or_default(),
+    }
 }
 
 impl Asker {
@@ -101,21 +121,31 @@ impl Drop for AbandonOnDrop {
 
 impl Gateway {
     /// Returns where a request goes.
-    pub(super) fn route_of(&self, link: &Link, message: &ParsedLine) -> Option<Route> {
+    pub(super) fn route_of(
+        &self,
+        principal: &Principal,
+        session: Option<&ClientSession>,
+        message: &ParsedLine,
+    ) -> Option<Route> {
         let head = message.first()?;
-        let task_tool = |task: &str| link.tool_of_task(task);
+        let task_of = |token: &str| self.task_of(principal.name(), session, token);
         let is_open = !self.is_protected();
-        Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_tool))
+        Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_of))
     }
 
     /// Returns where a request goes. One that leads nowhere may lead to a server whose lists were not read yet, so it waits for
     /// them.
-    pub(super) async fn listed_route_of(&self, link: &Link, message: &ParsedLine) -> Option<Route> {
-        let route = self.route_of(link, message);
+    pub(super) async fn listed_route_of(
+        &self,
+        principal: &Principal,
+        session: Option<&ClientSession>,
+        message: &ParsedLine,
+    ) -> Option<Route> {
+        let route = self.route_of(principal, session, message);
         match route {
             Some(Route::Nowhere(_) | Route::NoResource(_)) => {
                 self.wait_until_listed(LIST_PATIENCE).await;
-                self.route_of(link, message)
+                self.route_of(principal, session, message)
             }
             route => route,
         }
@@ -169,6 +199,7 @@ impl Gateway {
         let (id, method) = (head.id_bytes().to_vec(), head.method().to_owned());
         let upstream = Arc::clone(&self.upstreams[way.upstream]);
         if is_ambiguous(&message.bytes, head) {
+            self.govern.refuse(request_of(&asker, &method, &upstream, &way), AMBIGUOUS);
             let message =
                 "this request has a duplicate member, so it is not forwarded; send each member once"
                     .to_owned();
@@ -176,16 +207,11 @@ impl Gateway {
         }
         // The front checks only the first message of a batch; every message passes here.
         if !may_use(&asker.principal, &upstream, way.name.as_deref()) {
+            self.govern.refuse(request_of(&asker, &method, &upstream, &way), NOT_PERMITTED);
             let message = "this caller may not use this; the lists show what it may use".to_owned();
             return self.answer(&asker, &id, Err(RpcError { code: -32000, message }));
         }
-        let request = Request {
-            principal: &asker.principal,
-            session: asker.session.as_ref().map_or("", |session| session.server.id.as_str()),
-            method: &method,
-            server: &upstream.settings.name,
-            tool: way.name.as_deref().unwrap_or_default(),
-        };
+        let request = request_of(&asker, &method, &upstream, &way);
         let (span, traced) = self.begin_span(&asker, &message, &request);
         let mut course = match self.govern.admit(request).await {
             Ok(admitted) => Course::new(admitted, span),
@@ -229,6 +255,7 @@ impl Gateway {
             if is_response && asker.era() == Era::Modern && connection.era == Era::Legacy {
                 delivery.message = completed(delivery.message, &method);
             }
+            delivery.message = self.put_task_tokens(&asker, &way, &method, delivery.message);
             deliver(&asker.deliveries, delivery);
             if is_response {
                 waiting.server = None;

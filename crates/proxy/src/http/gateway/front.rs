@@ -5,11 +5,14 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use tidegate_gate::tier::Tier;
 use tidegate_gateway::caller::{Challenge, Principal, Use};
+use tidegate_gateway::calls::Request;
 use tokio::sync::watch;
 
 use super::Gateway;
-use super::dispatch::{Asker, may_use};
+use super::client::ClientSession;
+use super::dispatch::{Asker, NOT_PERMITTED, may_use};
 use super::replicas::MessageSource;
 use super::route::{Route, ServerRoute};
 use super::trace::TraceHeaders;
@@ -80,7 +83,7 @@ impl Gateway {
         let principal = self.authenticate.authenticate(headers, &resource).await.ok()?;
         if headers.contains_key(SESSION_HEADER) && !is_modern(headers) {
             let session = self.session(&principal, headers).await.ok()?;
-            return Some(Arc::clone(&session.link));
+            return Some(Arc::new(session.link.exchange().with_tier(principal.tier)));
         }
         Some(Arc::new(self.link_of(&principal, None)))
     }
@@ -99,8 +102,9 @@ impl Gateway {
             return Ok(exchange::json(StatusCode::BAD_REQUEST, unsupported));
         }
         let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
-        let route = self.listed_route_of(&link, &message).await;
-        self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
+        self.note_tasks(&link, principal.name(), None, &message);
+        let route = self.listed_route_of(&principal, None, &message).await;
+        self.check_permission(&principal, None, &message, route.as_ref(), &resource(&parts))?;
         exchange::check_header_arguments(
             &self.registry.snapshot().header_arguments,
             &parts.headers,
@@ -127,7 +131,7 @@ impl Gateway {
     /// Sends a message along its route, as a task of its own.
     fn send(self: &Arc<Self>, asker: Asker, message: ParsedLine) -> tokio::task::AbortHandle {
         // Computed again: resolved references may have changed the arguments, and with them the byte ranges.
-        let route = self.route_of(&asker.exchange, &message);
+        let route = self.route_of(&asker.principal, asker.session.as_deref(), &message);
         let gateway = Arc::clone(self);
         tokio::spawn(async move {
             if let Some(route) = route {
@@ -149,6 +153,8 @@ impl Gateway {
     fn check_permission(
         &self,
         principal: &Principal,
+        session: Option<&ClientSession>,
+        message: &ParsedLine,
         route: Option<&Route>,
         resource: &str,
     ) -> Result<(), Refusal> {
@@ -158,7 +164,19 @@ impl Gateway {
         if may_use(principal, &self.upstreams[*upstream], name.as_deref()) {
             return Ok(());
         }
-        let challenge = self.authenticate.step_up(principal, use_of, resource);
+        let request = Request {
+            principal,
+            session: session.map_or("", |session| session.server.id.as_str()),
+            method: message.first().map_or("", MessageHead::method),
+            server,
+            tool: name.as_deref().unwrap_or_default(),
+        };
+        self.govern.refuse(request, NOT_PERMITTED);
+        let needed = match name {
+            Some(tool) => self.upstreams[*upstream].settings.policies.of_tool(tool).tier,
+            None => Tier::Read,
+        };
+        let challenge = self.authenticate.step_up(principal, use_of, needed, resource);
         Err(Box::new(match challenge {
             Some(challenge) => refused(&challenge),
             None => failure(
@@ -193,9 +211,12 @@ impl Gateway {
             false => self.session(&principal, &parts.headers).await?,
         };
         let is_batch = message.is_batch();
-        let route = self.listed_route_of(&session.link, &message).await;
-        self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
-        let exchange = session.link.exchange().reached_at(exchange::link_base(&parts));
+        self.note_tasks(&session.link, principal.name(), Some(&session), &message);
+        let route = self.listed_route_of(&principal, Some(&session), &message).await;
+        self.check_permission(&principal, Some(&session), &message, route.as_ref(), &resource(&parts))?;
+        // The tier may have changed since the session began.
+        let exchange = session.link.exchange().with_tier(principal.tier);
+        let exchange = exchange.reached_at(exchange::link_base(&parts));
         let exchange = Arc::new(self.timed(exchange, route.as_ref()));
         let (forward, OwnWork { requests, calls }) = exchange.parsed_from_client(message);
         if forward.is_none() && calls.is_empty() && !requests.is_empty() {

@@ -22,6 +22,13 @@ pub(super) struct ListedServer {
     pub(super) policies: Arc<Policies>,
 }
 
+impl ListedServer {
+    /// Returns the name under which a tool is listed.
+    pub(super) fn listed_name(&self, tool: &str) -> String {
+        if self.keeps_names { tool.to_owned() } else { listed_name(&self.name, tool) }
+    }
+}
+
 /// What one server offers, as last read.
 #[derive(Clone, Default)]
 struct ServerSnapshot {
@@ -81,6 +88,11 @@ impl Snapshot {
         })
     }
 
+    /// Returns the index of a server.
+    pub(super) fn server(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|(server, _)| **server == *name)
+    }
+
     /// Returns the server of a resource URI or a template: the first that lists it, otherwise the one whose template spells out
     /// most of it, otherwise the only server with resources.
     pub(super) fn resource(&self, uri: &str) -> Option<usize> {
@@ -121,9 +133,14 @@ impl Snapshot {
         all
     }
 
-    /// Returns the instructions of all servers, each under its name.
-    pub(super) fn instructions(&self, servers: &[ListedServer]) -> Option<String> {
-        let given = self.seen.iter().zip(servers).filter_map(|(seen, server)| {
+    /// Returns the instructions of the servers that a caller may use, each under its name.
+    pub(super) fn instructions(
+        &self,
+        servers: &[ListedServer],
+        may_use: impl Fn(usize) -> bool,
+    ) -> Option<String> {
+        let given = self.seen.iter().zip(servers).enumerate().filter(|(at, _)| may_use(*at));
+        let given = given.filter_map(|(_, (seen, server))| {
             let instructions = seen.announcement.instructions.as_deref()?;
             let is_alone = servers.len() == 1;
             (!instructions.trim().is_empty()).then(|| match is_alone {
@@ -224,11 +241,16 @@ impl Servers for Registry {
     }
 }
 
-/// Returns the members that the results of `initialize` and `server/discover` have in common.
-pub(super) fn announcement(snapshot: &Snapshot, servers: &[ListedServer]) -> Map<String, Value> {
+/// Returns the members that the results of `initialize` and `server/discover` have in common, for a caller that may use some
+/// of the servers.
+pub(super) fn announcement(
+    snapshot: &Snapshot,
+    servers: &[ListedServer],
+    may_use: impl Fn(usize) -> bool,
+) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("capabilities".into(), snapshot.capabilities());
-    if let Some(instructions) = snapshot.instructions(servers) {
+    if let Some(instructions) = snapshot.instructions(servers, may_use) {
         result.insert("instructions".into(), instructions.into());
     }
     result
@@ -293,10 +315,12 @@ mod tests {
                 let instructions = Some(format!("Use {name}.\n"));
                 registry.set(at, Announcement { capabilities: json!({}), instructions }, Catalog::default());
             }
-            registry.snapshot().instructions(&registry.servers)
+            registry.snapshot().instructions(&registry.servers, |at| at != 2)
         };
         assert_eq!(instructions(&["a"]).as_deref(), Some("Use a.\n"));
         assert_eq!(instructions(&["a", "b"]).as_deref(), Some("# a\nUse a.\n\n# b\nUse b."));
+        let of_two = instructions(&["a", "b", "c"]);
+        assert_eq!(of_two, instructions(&["a", "b"]), "not those of a server that the caller may not use");
     }
 
     #[test]

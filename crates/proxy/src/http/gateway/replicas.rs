@@ -2,10 +2,10 @@
 //!
 //! The id of a request of a server names the replica that asked, so an answer that reaches another one is sent there. Who made
 //! a call is not known, so a cancellation goes to all. A message is taken only for a session of the caller that sent it, and
-//! an answer only once: the question is forgotten with the first. Without a database there is one replica, and nothing here
-//! has anything to do.
+//! an answer only once: the question is forgotten with the first. Without a database there is one replica. Then the only others
+//! are the gateways of this process that served before the configuration was read again, while they have calls in flight.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tidegate_gate::{causes, raw};
@@ -155,7 +155,9 @@ impl Gateway {
 
     /// Sends a message of a client to another replica, or to all others if `to` is empty.
     pub(super) fn tell_replicas(&self, session: &Arc<ClientSession>, to: &str, message: &ParsedLine) {
-        let Some(messages) = self.replicas.messages.clone() else { return };
+        let Some(messages) = self.replicas.messages.clone() else {
+            return self.tell_earlier(session, to, message);
+        };
         let message = ReplicaMessage {
             owner: session.server.owner(),
             session: session.server.id.clone(),
@@ -180,6 +182,47 @@ impl Gateway {
         });
     }
 
+    /// Takes over from a gateway whose calls in flight go on.
+    pub(super) fn succeed(&mut self, old: &Arc<Self>) {
+        self.ended = Arc::clone(&old.ended);
+        let earlier = old.earlier.iter().filter(|earlier| earlier.strong_count() > 0).cloned();
+        self.earlier = earlier.chain([Arc::downgrade(old)]).collect();
+    }
+
+    /// Returns the gateways of this process that served before and have calls in flight.
+    pub(super) fn earlier(&self) -> impl Iterator<Item = Arc<Self>> {
+        self.earlier.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Returns the gateway of this process that serves now, if it is not this one.
+    fn serving(&self) -> Option<Arc<Self>> {
+        let mut serving = self.later.get()?.upgrade()?;
+        while let Some(later) = serving.later.get().and_then(Weak::upgrade) {
+            serving = later;
+        }
+        Some(serving)
+    }
+
+    /// Returns a session of the same caller and id at this gateway.
+    fn same_session(&self, session: &ClientSession) -> Option<Arc<ClientSession>> {
+        let known = self.sessions().get(&session.server.id).cloned();
+        known.filter(|known| known.server.owner() == session.server.owner())
+    }
+
+    /// Sends a message of a client to the gateway that served before, or to all of them if `to` is empty.
+    fn tell_earlier(&self, session: &ClientSession, to: &str, message: &ParsedLine) {
+        let mut is_told = false;
+        for earlier in self.earlier().filter(|earlier| to.is_empty() || *earlier.replicas.id == *to) {
+            if let Some(known) = earlier.same_session(session) {
+                earlier.take_from_client(&known, message.bytes.clone());
+                is_told = true;
+            }
+        }
+        if !to.is_empty() && !is_told {
+            (self.log)("dropped an answer of a client: whoever asked is gone");
+        }
+    }
+
     /// Puts a message that belongs to no request where its client reads: here, else at the replica where it listens, else
     /// here until it listens. `question` is the id of a request of a server.
     pub(super) fn put_for_client(
@@ -188,17 +231,23 @@ impl Gateway {
         message: Message,
         question: Option<Vec<u8>>,
     ) {
+        let link = Arc::clone(&session.link);
         let put = move |session: &ClientSession, message: Message| {
             if !session.put_unrouted(message)
                 && let Some(id) = question
             {
                 // Many clients never listen, so calls must not wait for the answer.
-                session.link.note_undelivered(&id);
+                link.note_undelivered(&id);
             }
         };
         let (messages, body) = match (&self.replicas.messages, message) {
             (Some(messages), Message::Memory(body)) if !session.is_connected() => {
                 (Arc::clone(messages), body)
+            }
+            // The client listens at the gateway that serves now.
+            (None, message) if !session.is_connected() => {
+                let known = self.serving().and_then(|serving| serving.same_session(session));
+                return put(known.as_ref().unwrap_or(session), message);
             }
             (_, message) => return put(session, message),
         };

@@ -35,9 +35,10 @@ impl Gateway {
         session: Option<&Arc<ClientSession>>,
     ) -> impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>) + Send + 'static {
         let (gateway, upstream) = (Arc::downgrade(self), Arc::downgrade(upstream));
-        let session = session.map(Arc::downgrade);
+        let session = session.map(|session| (session.server.id.clone(), Arc::downgrade(session)));
         move |mut messages, connection| {
-            let level = session.as_ref().and_then(Weak::upgrade).and_then(|session| session.server.level());
+            let begun = session.as_ref().and_then(|(_, session)| session.upgrade());
+            let level = begun.and_then(|session| session.server.level());
             if let (Some(level), Some(upstream)) = (level, upstream.upgrade()) {
                 tell_level(&upstream, connection, level);
             }
@@ -48,7 +49,11 @@ impl Gateway {
                         return;
                     };
                     let Some(connection) = connection.upgrade() else { return };
-                    let session = session.as_ref().map(Weak::upgrade);
+                    // A session that was dropped and restored is another one, with the same id.
+                    let session = session.as_ref().map(|(id, begun)| {
+                        let known = gateway.sessions().get(id).cloned();
+                        known.or_else(|| begun.upgrade())
+                    });
                     gateway.take_unrouted(&upstream, &connection, session, message).await;
                 }
             });
@@ -112,6 +117,7 @@ impl Gateway {
             ));
         };
         let Some(session) = session else { return };
+        let message = self.put_tokens_of_session(upstream, &session, message);
         self.pass_to_client(connection, &session, message).await;
     }
 
@@ -193,7 +199,8 @@ impl Gateway {
         };
         let mut edits = Edits::new();
         edits.replace(head.id.clone().unwrap_or_default(), id);
-        connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
+        let message = self.put_ids_of_tasks(session, message.edit(edits));
+        connection.server.send(&session.link, Some(message), &deliveries().0);
     }
 
     /// Handles a notification of a client: a cancellation, progress of a server's request, or anything else, which goes to every

@@ -18,7 +18,13 @@ mod gateway;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_access;
 #[cfg(all(unix, feature = "gateway"))]
+mod gateway_asked;
+#[cfg(all(unix, feature = "gateway"))]
 mod gateway_credentials;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_failures;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_places;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas;
 #[cfg(all(unix, feature = "gateway"))]

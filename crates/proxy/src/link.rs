@@ -341,6 +341,8 @@ pub(crate) enum Failure {
     Ended(String),
     /// The server answered with something else: the end of a clause such as `with status 500`.
     Answered(String),
+    /// What is in front of the server answered that the server is unavailable: the end of such a clause.
+    Unavailable(String),
     /// The server did not process it, for this reason.
     Refused(String),
     /// The server was silent for this long.
@@ -354,7 +356,9 @@ impl Failure {
         RpcError::upstream(match self {
             Self::Unsent(reason) => format!("{reason}, so {what} was not sent"),
             Self::Ended(reason) => format!("{reason} before it answered {what}{may_have_run}"),
-            Self::Answered(how) => format!("the server answered {what} {how}{may_have_run}"),
+            Self::Answered(how) | Self::Unavailable(how) => {
+                format!("the server answered {what} {how}{may_have_run}")
+            }
             Self::Refused(reason) => reason.clone(),
             Self::Overdue(time) => {
                 let seconds = time.as_secs_f64();
@@ -364,11 +368,19 @@ impl Failure {
         })
     }
 
+    /// Returns whether the server is down or silent. One that refuses a request, or answers it with something else, is neither.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Unsent(_) | Self::Ended(_) | Self::Unavailable(_) | Self::Overdue(_) => true,
+            Self::Answered(_) | Self::Refused(_) => false,
+        }
+    }
+
     /// Returns the message where no request is known.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::Unsent(reason) | Self::Ended(reason) | Self::Refused(reason) => reason.clone(),
-            Self::Answered(how) => format!("the server answered {how}"),
+            Self::Answered(how) | Self::Unavailable(how) => format!("the server answered {how}"),
             Self::Overdue(time) => format!("no answer within {} s (--timeout)", time.as_secs_f64()),
         }
     }

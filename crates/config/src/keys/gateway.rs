@@ -70,13 +70,13 @@ pub(super) const KEYS: &[Key] = &[
         .doc("How long a caller waits while max_processes are in use."),
     gateway("resource", ValueKind::Text, DefaultValue::Described("the URL that each client calls"))
         .example("\"https://gateway.example/mcp\"")
-        .doc("URL of the gateway as clients call it; tokens must be issued for it."),
+        .doc("URL of the gateway as clients call it; required unless each issuer has an audience."),
     gateway("max_in_flight", up_to(100_000), DefaultValue::Number(GATEWAY_IN_FLIGHT))
         .example("64")
-        .doc("Maximum requests that servers work on at once; further ones wait, and callers take turns."),
+        .doc("Maximum requests that a server works on at once, at most half of them of one caller; further ones wait."),
     gateway("max_waiting", up_to(100_000), DefaultValue::Number(GATEWAY_WAITING))
         .example("32")
-        .doc("Maximum waiting requests of one caller; further ones are refused."),
+        .doc("Maximum waiting requests of one caller for one server; further ones are refused."),
     gateway("queue_seconds", up_to(3600), DefaultValue::Number(GATEWAY_QUEUE))
         .example("10")
         .doc("How long a request may wait for its turn."),

@@ -8,16 +8,18 @@
 //!
 //! To the link of a client, all servers together look like one server whose tools have their listed names. So one gate bounds
 //! the results of all servers, and one `result_query` reads them. `registry.rs` holds what the servers offer, `lister.rs`
-//! keeps it up to date, `dispatch.rs` sends a request to its server under the name that this server knows, and `own.rs`
-//! answers the requests that no single server can answer.
+//! keeps it up to date, `dispatch.rs` sends a request to its server under the name that this server knows, `own.rs`
+//! answers the requests that no single server can answer, and `fulfil.rs` asks clients what a server without sessions asks.
 
 mod client;
 mod connection;
 mod credential;
 mod dispatch;
 mod front;
+mod fulfil;
 mod lister;
 mod own;
+mod problem;
 mod registry;
 mod replicas;
 mod route;

@@ -11,8 +11,9 @@ use tidegate_gateway::log::Level;
 
 use super::Gateway;
 use super::dispatch::Asker;
+use super::problem::Problem;
 use super::settings::{CredentialPlace, UserCredential};
-use super::upstream::{Problem, Upstream};
+use super::upstream::Upstream;
 
 impl UserCredential {
     /// Returns the variable of a process that holds a credential.

@@ -68,7 +68,8 @@ impl Gateway {
                 Some(exchange::json(status, format!("{{\"ready\":{is_ready}}}")))
             }
             "/metrics" => {
-                let (kind, text) = self.govern.metrics()?;
+                let states: Vec<_> = self.upstreams.iter().map(|upstream| upstream.state()).collect();
+                let (kind, text) = self.govern.metrics(&states)?;
                 let mut response = Response::new(full(text));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
                 Some(response)

@@ -19,7 +19,7 @@ use super::registry::announcement;
 use super::route::OwnMethod;
 use super::upstream::Upstream;
 use crate::http::legacy::LEGACY_VERSIONS;
-use crate::http::shared_server::{Delivery, deliver};
+use crate::http::shared_server::{self, Delivery, deliver};
 use crate::message::ParsedLine;
 
 /// How long the first requests wait for servers whose lists were not read yet.
@@ -154,7 +154,10 @@ impl Gateway {
             params.insert("_meta".into(), Value::Object(meta.clone()));
             let line = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
             let message = line.into_bytes().into();
-            deliver(&asker.deliveries, Delivery { message, is_response: false, error_code: None });
+            deliver(
+                &asker.deliveries,
+                Delivery { is_response: false, ..shared_server::response(message, None) },
+            );
         };
         let mut acknowledged = Map::new();
         acknowledged.insert("notifications".into(), Value::Object(agreed.clone()));

@@ -13,7 +13,7 @@ use tidegate_gateway::catalog::ListKind;
 use tokio::sync::mpsc;
 
 use super::Gateway;
-use super::client::ClientSession;
+use super::client::{AnswerTarget, ClientSession};
 use super::connection::{Connection, Era, Introduction, ask};
 use super::dispatch::METHOD_NOT_FOUND;
 use super::own::subscription_key;
@@ -189,13 +189,21 @@ impl Gateway {
         from: MessageSource,
     ) {
         let Some(head) = message.first() else { return };
-        let Some((connection, id)) = session.server.answered(head.id_bytes()) else {
+        let Some(target) = session.server.answered(head.id_bytes()) else {
             return match session.server.asking_replica(head.id_bytes()) {
                 Some(replica) if from == MessageSource::Client => {
                     self.tell_replicas(session, replica, &message)
                 }
                 _ => (self.log)("dropped an answer of a client: nobody waits for it"),
             };
+        };
+        let (connection, id) = match target {
+            AnswerTarget::Server(connection, id) => (connection, id),
+            AnswerTarget::Gateway(answer) => {
+                // Nobody waits any more if the request that it belongs to has ended.
+                let _ = answer.send(serde_json::from_slice(&message.bytes).unwrap_or_default());
+                return;
+            }
         };
         let mut edits = Edits::new();
         edits.replace(head.id.clone().unwrap_or_default(), id);

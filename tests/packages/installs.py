@@ -79,9 +79,9 @@ def wraps(place, how, command, client, report, server=None, expected=LARGE, **mo
 def gateway(place, program, client, report, **more):
     """Checks the gateway as docs/packages.md says to start it in a container: a key, a configuration, all addresses."""
     key, section = place.run([program, "gateway", "key", "ada"], **more).stdout.split("\n", 1)
-    # The image has no other program that could be a server.
+    # An image has no other program that could be a server.
     upstream = f'[upstream.tickets]\ncommand = "{program}"\nargs = ["__demo-server"]\n'
-    file = place.put("/gateway.toml", section + upstream)
+    file = place.put(place.home / "gateway.toml", section + upstream)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

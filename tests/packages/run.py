@@ -87,6 +87,8 @@ def on_this_machine(dist, work, client, uv, node, report):
         installs.works(place, "npx", command, report, **more)
         program = installs.copy(place, next(dist.glob(f"tidegate-*-{platform.machine()}-*.tar.gz")))
         installs.first_line(place, command, program, report, **more)
+        if contents.has_gateway(place.outside(program[0]).read_bytes()):
+            installs.gateway(place, program[0], client, report)
         installs.lasts(place, "npx", command, client, report, server=["python3", server], **more)
     command, made = installs.pip(place, wheels, sys.executable)
     if report.check("this machine, pip: install", made.returncode == 0, made.stderr):

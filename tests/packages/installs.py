@@ -78,7 +78,10 @@ def wraps(place, how, command, client, report, server=None, expected=LARGE, **mo
 
 def gateway(place, program, client, report, **more):
     """Checks the gateway as docs/packages.md says to start it in a container: a key, a configuration, all addresses."""
-    key, section = place.run([program, "gateway", "key", "ada"], **more).stdout.split("\n", 1)
+    made = place.run([program, "gateway", "key", "ada"], **more)
+    if not report.check(f"{place.name}: a key for the gateway", made.returncode == 0, made.stderr):
+        return
+    key, section = made.stdout.split("\n", 1)
     # An image has no other program that could be a server.
     upstream = f'[upstream.tickets]\ncommand = "{program}"\nargs = ["__demo-server"]\n'
     file = place.put(place.home / "gateway.toml", section + upstream)

@@ -74,6 +74,15 @@ impl Gateway {
         self.said.lock().unwrap().clone()
     }
 
+    /// Has it read its configuration again.
+    pub(crate) fn reload(&self) {
+        let reloads = || self.log().matches("the configuration was read again").count();
+        let before = reloads();
+        let told = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status();
+        assert!(told.unwrap().success());
+        repeat("it was read again", || reloads() == before + 1);
+    }
+
     pub(crate) fn client(&self) -> Client {
         let mut connection = Connection::to(self.port);
         let session = connection.greet();

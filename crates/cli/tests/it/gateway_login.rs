@@ -35,7 +35,11 @@ impl Login {
         config += &format!("[gateway.issuer.login]\nissuer = {:?}\nleeway_seconds = 0\n", identity.name());
         config += "[gateway.role.reader]\nscopes = [\"mcp:read\"]\ntier = \"read\"\n";
         config += "[gateway.role.writer]\nscopes = [\"mcp:write\"]\ntier = \"read_write\"\n";
-        let gateway = Gateway::start_in(home.path(), &config, &[], &[("FAR_TOKEN", SERVICE_TOKEN)]);
+        let of = |port: u16| format!("{config}[gateway]\nresource = \"http://127.0.0.1:{port}/mcp\"\n");
+        let gateway = Gateway::start_in(home.path(), &of(0), &[], &[("FAR_TOKEN", SERVICE_TOKEN)]);
+        // The port is known once it listens.
+        std::fs::write(home.path().join("gateway.toml"), of(gateway.port)).unwrap();
+        gateway.reload();
         Some(Self { identity, remote, gateway, _home: home })
     }
 

@@ -1,8 +1,6 @@
 //! `tidegate gateway` reads its configuration again, or drops a session from memory: what a client and a server still have to
 //! say to each other arrives, and what has ended stays ended.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, asking, repeat};
@@ -10,14 +8,6 @@ use crate::http::{Connection, call};
 
 /// The maximum number of sessions in memory.
 const MAX_SESSIONS: usize = 20_000;
-
-fn reload(gateway: &Gateway, times: usize) {
-    let told = Command::new("kill").args(["-HUP", &gateway.child.id().to_string()]).status();
-    assert!(told.unwrap().success());
-    repeat("it was read again", || {
-        gateway.log().matches("the configuration was read again").count() == times
-    });
-}
 
 /// Sends a call whose answer is a stream, and returns the stream.
 fn begin_call(gateway: &Gateway, session: &str, id: u64, tool: &str) -> Connection {
@@ -39,10 +29,10 @@ fn a_question_is_answered_after_the_configuration_was_read_again() {
     let mut stream = begin_call(&gateway, &client.session, 7, "one__ask");
     let asked = stream.next_event();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
-    reload(&gateway, 1);
+    gateway.reload();
     let mut later = begin_call(&gateway, &client.session, 8, "one__ask");
     let asked_later = later.next_event();
-    reload(&gateway, 2);
+    gateway.reload();
     let mut other = gateway.client();
     assert_eq!(other.post(&answer(&asked["id"], "of another session")).status, 202);
     // Two gateways wait for the same session by now, neither of which serves.
@@ -68,7 +58,7 @@ fn a_call_is_cancelled_after_the_configuration_was_read_again() {
     let gateway = Gateway::start(home.path(), &asking("one", ""));
     let mut client = gateway.client();
     let _stream = begin_call(&gateway, &client.session, 50, "one__wait");
-    reload(&gateway, 1);
+    gateway.reload();
     assert!(!gateway.log().contains("a call was cancelled"));
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 50}});
     assert_eq!(client.post(&cancel.to_string()).status, 202);
@@ -90,12 +80,12 @@ fn a_session_that_has_ended_stays_ended() {
     // A call of the session that ends later is in flight at the gateway that served before.
     let mut stream = begin_call(&gateway, &after.session, 9, "one__ask");
     assert_eq!(stream.next_event()["method"], "elicitation/create");
-    reload(&gateway, 1);
+    gateway.reload();
     let said = call(1, "one__said", json!({}));
     assert_eq!(before.post(&said).status, 404, "it had ended before");
     end(&after.session);
     assert_eq!(after.post(&said).status, 404);
-    reload(&gateway, 2);
+    gateway.reload();
     assert_eq!(after.post(&said).status, 404);
     assert_eq!(stays.post(&said).status, 200, "other sessions go on");
 }

@@ -1,11 +1,10 @@
 //! Tasks through `tidegate gateway`: found again in both eras, by every replica and after a reload, and by their caller alone.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, repeat};
+use crate::gateway::Gateway;
 use crate::gateway_access::{Caller, key};
 use crate::http::{Connection, call};
 
@@ -45,12 +44,6 @@ impl Modern<'_> {
     fn get(&self, gateway: &Gateway, task: &str) -> Value {
         self.request(gateway, "tasks/get", json!({"taskId": task}))
     }
-}
-
-fn reload(gateway: &Gateway) {
-    let told = Command::new("kill").args(["-HUP", &gateway.child.id().to_string()]).status();
-    assert!(told.unwrap().success());
-    repeat("it was read again", || gateway.log().contains("the configuration was read again"));
 }
 
 fn is_unknown(answer: &Value) -> bool {
@@ -94,7 +87,7 @@ fn tasks_of_clients_without_sessions_are_found_again() {
     assert!(notes.to_string().contains("\\\"a\\\": 1"), "{notes}");
     assert!(is_unknown(&bob.request(&there, "tasks/cancel", json!({"taskId": two}))));
     ada.request(&there, "tasks/cancel", json!({"taskId": two}));
-    reload(&here);
+    here.reload();
     assert_eq!(ada.get(&here, &two)["result"]["status"], "cancelled");
     assert_eq!(ada.get(&here, &one)["result"]["status"], "completed", "only the other one");
     // The rules of the tool apply to the result of its task.
@@ -154,7 +147,7 @@ fn tasks_of_sessions_are_found_again() {
             }
         }
         if round == 0 {
-            reload(&here);
+            here.reload();
         }
     }
     let cancelled = ada.request("tasks/cancel", json!({"taskId": one})).json();

@@ -262,7 +262,7 @@ impl Gateway {
                 }
                 MessageKind::Response => self.take_client_answer(session, message(), MessageSource::Client),
                 MessageKind::Notification => {
-                    self.take_client_notification(session, message(), MessageSource::Client)
+                    self.take_client_notification(session, message(), MessageSource::Client);
                 }
                 _ => {}
             }

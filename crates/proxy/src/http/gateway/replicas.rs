@@ -128,7 +128,7 @@ impl Gateway {
         match message.first().map(MessageHead::kind) {
             Some(MessageKind::Response) => self.take_client_answer(session, message, MessageSource::Replica),
             Some(MessageKind::Notification) => {
-                self.take_client_notification(session, message, MessageSource::Replica)
+                self.take_client_notification(session, message, MessageSource::Replica);
             }
             _ => {}
         }

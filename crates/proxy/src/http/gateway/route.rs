@@ -151,7 +151,7 @@ fn is_ambiguous_ref(bytes: &[u8], head: &MessageHead) -> bool {
         members.iter().any(is_it)
     };
     let (has_name, has_uri) = (has("name"), has("uri"));
-    (has_name && has_uri) || (has_name && of_type("ref/resource")) || (has_uri && of_type("ref/prompt"))
+    has_name && (has_uri || of_type("ref/resource")) || has_uri && of_type("ref/prompt")
 }
 
 fn noun(kind: ListKind) -> &'static str {

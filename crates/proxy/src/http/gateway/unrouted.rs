@@ -192,7 +192,7 @@ impl Gateway {
         let Some(target) = session.server.answered(head.id_bytes()) else {
             return match session.server.asking_replica(head.id_bytes()) {
                 Some(replica) if from == MessageSource::Client => {
-                    self.tell_replicas(session, replica, &message)
+                    self.tell_replicas(session, replica, &message);
                 }
                 _ => (self.log)("dropped an answer of a client: nobody waits for it"),
             };

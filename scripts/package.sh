@@ -15,6 +15,7 @@ Usage: scripts/package.sh [OPTION...]
   --image-program FILE   the same for the images
   --out DIR              the folder to write [default: dist]
   --fast                 compress little; for tests
+  --allow-dirty          build although there are changes that are not committed
 
 Writes npm packages, wheels, archives for downloads and cargo binstall, the sources, images, a formula for Homebrew, a
 CycloneDX SBOM for each target, and SHA256SUMS. One build for each target goes into all packages. The images get one of
@@ -22,7 +23,7 @@ their own with the gateway, which is what they are for, if that is a feature.
 END
 }
 
-targets=() programs=() image_programs=() features='' image_features='' others=()
+targets=() programs=() image_programs=() features='' image_features='' others=() allow_dirty=
 while [ $# -gt 0 ]; do
   case $1 in
     --target) targets+=("$2") && shift 2 ;;
@@ -32,6 +33,7 @@ while [ $# -gt 0 ]; do
     --image-program) image_programs+=("$2") && shift 2 ;;
     --out) others+=(--out "$2") && shift 2 ;;
     --fast) others+=(--fast) && shift ;;
+    --allow-dirty) allow_dirty=1 && shift ;;
     -h | --help) usage && exit ;;
     *) echo "no option \`$1\`; scripts/package.sh --help lists them" >&2 && exit 2 ;;
   esac
@@ -42,6 +44,10 @@ if [ -z "$image_features" ] && grep -q '^gateway *=' crates/cli/Cargo.toml; then
 [ "$image_features" != "$features" ] || image_features=
 
 if [ ${#programs[@]} -eq 0 ]; then
+  # The packages name a commit, so they must be what it gives.
+  if [ -z "$allow_dirty" ] && [ -n "$(git status --porcelain)" ]; then
+    echo "there are changes that are not committed; commit them, or use --allow-dirty for a trial" >&2 && exit 1
+  fi
   # The builds of one target with different features share a folder, so each program is put aside.
   aside=$(mktemp -d)
   trap 'rm -rf "$aside"' EXIT
@@ -55,10 +61,11 @@ if [ ${#programs[@]} -eq 0 ]; then
   done
 fi
 
-# The certificates of this machine may include private ones, so those of a package are used.
+# The certificates of this machine may include private ones, so those of a package are used, pinned as they are part of the images.
 venv=${TIDEGATE_CHECK_CACHE:-.cache}/packaging
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-"$venv/bin/python" -c 'import certifi' 2>/dev/null || "$venv/bin/pip" install --quiet --disable-pip-version-check certifi
+"$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps -r /dev/stdin <<<"\
+certifi==2026.10.18 --hash=sha256:73191c47aaa79da394e8fee2dbc2ec827432cab56311122c9e47abf79e390f62"
 certificates=$("$venv/bin/python" -c 'import certifi; print(certifi.where())')
 
 "$venv/bin/python" scripts/package.py --features "$features" --image-features "$image_features" --certificates "$certificates" \

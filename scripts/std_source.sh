@@ -22,7 +22,8 @@ has_source() { [ -f "$1/$source/library/std/Cargo.toml" ]; }
 from_debian() {
   local work site options suite
   work=$(mktemp -d)
-  site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian$')
+  site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian$') ||
+    { say "apt has no archive of Debian here; install the sources with: rustup component add rust-src" && return 1; }
   mkdir -p "$work/lists/partial" "$work/archives/partial"
   for suite in "${suites[@]}"; do echo "deb $site $suite main"; done >"$work/sources.list"
   options=(-q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null

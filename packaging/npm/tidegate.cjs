@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 'use strict';
-// Starts the program with the same arguments and streams, passes signals on, and ends as it ends.
-const { spawn } = require('node:child_process');
+// Starts the program with the same arguments and streams, passes signals on, and ends as it ends. For Node 12 and newer.
+const { spawn } = require('child_process');
 const { platform, program } = require('./program.cjs');
 
 if (!program) {

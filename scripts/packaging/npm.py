@@ -9,6 +9,8 @@ import json
 from .archive import Entry, gz, tar
 
 SCOPE = "@tidegate"
+# What the launcher needs: the Node of the oldest Debian. The adapter needs the Node that its own manifest names.
+ENGINES = {"node": ">=12"}
 
 
 def packages(programs, project, level):
@@ -39,7 +41,8 @@ def main_package(programs, project):
         "keywords": project.keywords,
         "bin": {"tidegate": "bin/tidegate.cjs"},
         "optionalDependencies": {f"{SCOPE}/{program.npm_name}": project.version for program in programs},
-    } | {key: written[key] for key in ("type", "exports", "engines")}
+        "engines": ENGINES,
+    } | {key: written[key] for key in ("type", "exports")}
     files = {f"bin/{path.name}": path.read_bytes() for path in sorted((project.root / "packaging/npm").glob("*.cjs"))}
     files |= {name: (adapter / name).read_bytes() for name in ("index.js", "index.d.ts")}
     files["README.md"] = project.page()

@@ -1,29 +1,30 @@
 """The software bill of materials: every crate that is compiled into the program, as CycloneDX 1.6.
 
-From `cargo metadata` and Cargo.lock, for one target and one set of features. Crates that only build scripts and procedural
-macros use are listed with the scope `excluded`: they run while the program is built and are not in it.
+`cargo tree` says which crates those are, for one target and one set of features: unlike `cargo metadata`, it does not add the
+features that other packages of the workspace turn on. Crates that only build scripts and procedural macros use are listed with
+the scope `excluded`: they run while the program is built and are not in it.
 """
 import json
+import re
 import tomllib
 import uuid
 from datetime import datetime, timezone
 
 from .project import run
 
+LINE = re.compile(r"(\d+)(\S+) v(\S+)")
+
 
 def bill(target, features, project):
     """The bill as JSON text."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
-    command += ["--features", ",".join(f"tidegate/{name}" for name in features)] if features else []
-    found = json.loads(run(command))
-    packages = {package["id"]: package for package in found["packages"]}
-    nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
-    start = next(id for id, package in packages.items() if package["name"] == "tidegate")
-    linked = reachable(start, nodes, packages, ("normal",))
-    used = reachable(start, nodes, packages, ("normal", "build"), through_macros=True)
+    packages = {(package["name"], package["version"]): package for package in json.loads(run(command))["packages"]}
+    linked, _ = tree(target, features, "normal,no-proc-macro")
+    used, needs = tree(target, features, "normal,build")
+    start = next(id for id in used if id[0] == "tidegate")
     lock = tomllib.loads((project.root / "Cargo.lock").read_text(encoding="utf-8"))
     sums = {(each["name"], each["version"]): each.get("checksum") for each in lock["package"]}
-    listed = sorted(used - {start}, key=lambda id: (packages[id]["name"], packages[id]["version"]))
+    listed = sorted(used - {start})
     time = datetime.fromtimestamp(project.time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     names = {id: reference(packages[id]) for id in used}
     return json.dumps({
@@ -39,32 +40,26 @@ def bill(target, features, project):
                            {"name": "tidegate:features", "value": ",".join(features)},
                            {"name": "tidegate:commit", "value": project.commit}],
         },
-        "components": [component(packages[id], sums.get((packages[id]["name"], packages[id]["version"])), "library",
-                                 "required" if id in linked else "excluded") for id in listed],
-        "dependencies": [{"ref": names[id], "dependsOn": sorted(
-            {names[each["pkg"]] for each in nodes[id]["deps"] if each["pkg"] in used and is_used(each, ("normal", "build"))})}
-            for id in [start, *listed]],
+        "components": [component(packages[id], sums.get(id), "library", "required" if id in linked else "excluded")
+                       for id in listed],
+        "dependencies": [{"ref": names[id], "dependsOn": sorted(names[each] for each in needs.get(id, ()))}
+                         for id in [start, *listed]],
     }, indent=1) + "\n"
 
 
-def is_used(dependency, kinds):
-    return any((kind["kind"] or "normal") in kinds for kind in dependency["dep_kinds"])
-
-
-def is_macro(package):
-    return any("proc-macro" in target["kind"] for target in package["targets"])
-
-
-def reachable(start, nodes, packages, kinds, through_macros=False):
-    """The packages that one needs; a procedural macro is not part of what it is used in."""
-    found, todo = set(), [start]
-    while todo:
-        id = todo.pop()
-        if id in found or (is_macro(packages[id]) and not through_macros):
-            continue
-        found.add(id)
-        todo += [each["pkg"] for each in nodes[id]["deps"] if is_used(each, kinds)]
-    return found
+def tree(target, features, edges):
+    """The packages that the program is built from, by name and version, and which of them each one needs."""
+    command = ["cargo", "tree", "--package", "tidegate", "--locked", "--target", target, "--edges", edges, "--prefix", "depth"]
+    command += ["--features", ",".join(features)] if features else []
+    path, found, needs = [], set(), {}
+    for line in run(command).splitlines():
+        depth, name, version = LINE.match(line).groups()
+        del path[int(depth):]
+        path.append((name, version))
+        found.add(path[-1])
+        if len(path) > 1:
+            needs.setdefault(path[-2], set()).add(path[-1])
+    return found, needs
 
 
 def reference(package):

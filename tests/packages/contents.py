@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MB = 1_000_000
 # In bytes: the program without and with the gateway, an npm package with a program, an image.
 MAX_PROGRAM, MAX_GATEWAY_PROGRAM, MAX_NPM, MAX_IMAGE = 20 * MB, 32 * MB, 12 * MB, 34 * MB
+# A crate that only the gateway needs; its name is in the paths of a program's panics.
+ONLY_GATEWAY = "tokio-postgres"
 
 
 def check(dist, python, report, sizes):
@@ -24,7 +26,7 @@ def check(dist, python, report, sizes):
     wrong = [name for name, digest in sums.items() if hashlib.sha256((dist / name).read_bytes()).hexdigest() != digest]
     report.check("the checksums are right", not wrong, wrong)
     npm_packages(dist, report, sizes)
-    bills(dist, python, report)
+    bills(dist, python, report, sizes)
     for path in (dist / "image").glob("*.tar"):
         image(path, python, report, sizes)
     for path in (dist / "pypi").glob("*.whl"):
@@ -41,20 +43,28 @@ def npm_packages(dist, report, sizes):
                  not any({"scripts", "libc"} & set(found) for found in manifests.values()), manifests)
     wanted = {name: found["version"] for name, found in platforms.items()}
     report.check("`tidegate` wants every platform package, at its version", main["optionalDependencies"] == wanted, main)
+    report.check("`tidegate` says what its launcher needs", main["engines"] == {"node": ">=12"}, main["engines"])
     report.check("each platform package names its system", all(found["os"] and found["cpu"] for found in platforms.values()))
     for path, found in manifests.items():
         if found["name"] == "tidegate":
             continue
         with tarfile.open(path) as archive:
             program = archive.getmember("package/bin/tidegate")
+            data = archive.extractfile(program).read()
         report.figure(f"{found['name']}", f"{path.stat().st_size:,} bytes, program {program.size:,} bytes")
         if sizes:
             report.check(f"{found['name']} has at most {MAX_NPM:,} bytes", path.stat().st_size <= MAX_NPM)
             report.check(f"its program has at most {MAX_PROGRAM:,} bytes", program.size <= MAX_PROGRAM)
+            report.check("its program has no gateway", not has_gateway(data))
 
 
-def bills(dist, python, report):
-    """Validates the bills of materials against the schema of CycloneDX."""
+def has_gateway(program):
+    """Whether a program, whose bytes these are, has the gateway; for any machine."""
+    return f"/{ONLY_GATEWAY}-".encode() in program
+
+
+def bills(dist, python, report, is_release):
+    """Validates the bills of materials against the schema of CycloneDX, and checks what they list."""
     script = """
 import sys
 from cyclonedx.schema import SchemaVersion
@@ -71,6 +81,12 @@ for path in sys.argv[1:]:
         names = {each["name"] for each in bill["components"]}
         report.check("the SBOM lists what is linked, not what tests use",
                      {"libsqlite3-sys", "tidegate-core"} <= names and not {"insta", "tidegate-testkit"} & names, sorted(names))
+        properties = {each["name"]: each["value"] for each in bill["metadata"]["properties"]}
+        of_gateway = "gateway" in properties["tidegate:features"].split(",")
+        report.check(f"{path.name} lists {ONLY_GATEWAY} if the program has the gateway", of_gateway == (ONLY_GATEWAY in names), properties)
+        if is_release:
+            report.check(f"{path.name} is of a program with the gateway if it is for an image",
+                         of_gateway == path.name.endswith("-image.cdx.json"), properties)
 
 
 def dockerfile(configuration, python, report):
@@ -127,3 +143,4 @@ def image(path, python, report, sizes):
         if sizes:
             report.check(f"the image has at most {MAX_IMAGE:,} bytes", unpacked <= MAX_IMAGE, unpacked)
             report.check(f"its program has at most {MAX_GATEWAY_PROGRAM:,} bytes", program.stat().st_size <= MAX_GATEWAY_PROGRAM)
+            report.check("its program has the gateway", has_gateway(program.read_bytes()))

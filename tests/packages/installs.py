@@ -1,7 +1,12 @@
 """Installs tidegate in a place, each way that people do, and checks that it works there."""
 import json
+import os
+import socket
 import statistics
+import subprocess
 import tarfile
+import time
+import urllib.request
 from pathlib import Path
 
 from places import CLAUDE
@@ -69,6 +74,45 @@ def wraps(place, how, command, client, report, server=None, expected=LARGE, **mo
     words = place.command([*command, "run", "--", *server], **more)
     seen = run([client, HERE / "visit.py", *expected, *words])
     report.check(f"{place.name}, {how}: a wrapped server with the official client", seen.returncode == 0, seen.stderr)
+
+
+def gateway(place, program, client, report, **more):
+    """Checks the gateway as docs/packages.md says to start it in a container: a key, a configuration, all addresses."""
+    made = place.run([program, "gateway", "key", "ada"], **more)
+    if not report.check(f"{place.name}: a key for the gateway", made.returncode == 0, made.stderr):
+        return
+    key, section = made.stdout.split("\n", 1)
+    # An image has no other program that could be a server.
+    upstream = f'[upstream.tickets]\ncommand = "{program}"\nargs = ["__demo-server"]\n'
+    file = place.put(place.home / "gateway.toml", section + upstream)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = place.command([program, "gateway", "--config", file, "--http", f"0.0.0.0:{port}"], **more)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            is_ready = answers(f"http://127.0.0.1:{port}/health/ready", 30)
+            tool, *expected = DEMO
+            environment = {"PATH": os.environ["PATH"], "TOKEN": key}
+            url = f"http://127.0.0.1:{port}/mcp"
+            seen = run([client, HERE / "visit.py", f"tickets__{tool}", *expected, url], env=environment)
+        finally:
+            process.terminate()
+            log = process.communicate(timeout=30)[1]
+    report.check(f"{place.name}: the gateway is ready", is_ready, log)
+    report.check(f"{place.name}: the gateway with the official client", seen.returncode == 0, seen.stderr + log)
+    report.check(f"{place.name}: the gateway ends when it is told to", process.returncode == 0, f"{process.returncode}: {log}")
+
+
+def answers(url, seconds):
+    """Whether an address answers with 200 within this time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            return urllib.request.urlopen(url, timeout=5).status == 200
+        except OSError:
+            time.sleep(0.1)
+    return False
 
 
 def lasts(place, how, command, client, report, server=None, **more):

@@ -1,11 +1,11 @@
 """Clean roots: Debian's oldest and newest release that can be had, and an empty one.
 
-Each Debian root is made once by debootstrap, from the mirror that apt is set up with, and kept as an archive. Node and Python
-come from that Debian; npm, which would bring hundreds of packages there, is its own package.
+Each Debian root is made once by debootstrap, from the mirror that apt is set up with, if that has Debian, otherwise from the one
+that debootstrap knows, and kept as an archive. Node and Python come from that Debian; npm, which would bring hundreds of
+packages there, is its own package.
 """
 import os
 import platform
-import subprocess
 import tarfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +19,9 @@ PACKAGES = "ca-certificates,nodejs,python3-venv"
 
 
 def mirror():
-    """The mirror of Debian that apt uses."""
-    sites = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE)"], capture_output=True, text=True, check=True).stdout
-    return next(site for site in sites.splitlines() if site.rstrip("/").endswith("/debian"))
+    """The mirror of Debian that apt uses, as an argument of debootstrap; none on other distributions."""
+    listed = run(["apt-get", "indextargets", "--format", "$(SITE)"])
+    return [site for site in listed.stdout.splitlines() if site.rstrip("/").endswith("/debian")][:1]
 
 
 def archive(release, cache):
@@ -31,7 +31,7 @@ def archive(release, cache):
         print(f"making the root {release}, once", flush=True)
         folder = cache / f"{release}.new"
         run(["rm", "-rf", folder])
-        made = run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, folder, mirror()], timeout=1800)
+        made = run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, folder, *mirror()], timeout=1800)
         if made.returncode != 0:
             raise SystemExit(f"debootstrap {release} failed:\n{made.stdout[-2000:]}{made.stderr}")
         packed = run(["npm", "pack", "--silent", "--pack-destination", cache, RELEASES[release]], env=dict(os.environ))

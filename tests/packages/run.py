@@ -14,6 +14,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -22,12 +23,15 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 
 import contents
+import emulator
 import installs
 import registry
 import roots
 from places import Place
 from report import Report, run
 
+# The Node of Debian's oldest release, the lowest that the launcher runs with; the package has the program for Linux.
+OLDEST_NODE = "12.22.12"
 TOOLS = ["mcp==2.3.0", "uv==0.13.8", "cyclonedx-python-lib[json-validation]==11.5.0", "dockerfile-parse==2.0.1"]
 
 
@@ -42,17 +46,29 @@ def tools(cache):
     return folder / "bin/python", folder / "bin/uv"
 
 
+def oldest_node(cache):
+    """The program of the oldest Node that the launcher must run with."""
+    name = f"node-linux-{ {'x86_64': 'x64', 'aarch64': 'arm64'}[platform.machine()]}"
+    folder = cache / f"{name}-{OLDEST_NODE}"
+    if not folder.exists():
+        packed = run(["npm", "pack", "--silent", "--pack-destination", cache, f"{name}@{OLDEST_NODE}"], env=dict(os.environ))
+        with tarfile.open(cache / packed.stdout.strip()) as archive:
+            archive.extractall(f"{folder}.new", filter="tar")
+        os.rename(f"{folder}.new", folder)
+    return folder / "package/bin/node"
+
+
 def package(program, out):
-    """Packages a program without its debug information, which would be most of it."""
+    """Packages a program of the tests, which has the gateway, without its debug information, which would be most of it."""
     stripped = out.with_name("tidegate")
     if shutil.which("strip") and run(["strip", "-o", stripped, program]).returncode == 0:
         program = stripped
-    made = run([ROOT / "scripts/package.sh", "--fast", "--program", program, "--out", out], env=dict(os.environ))
+    made = run([ROOT / "scripts/package.sh", "--fast", "--program", program, "--features", "gateway", "--out", out], env=dict(os.environ))
     if made.returncode != 0:
         raise SystemExit(made.stdout + made.stderr)
 
 
-def on_this_machine(dist, work, client, uv, report):
+def on_this_machine(dist, work, client, uv, node, report):
     """Every way to install, in a home folder of its own."""
     place = Place("this machine", work / "machine")
     server = place.put(place.home / "big_server.py", (HERE / "big_server.py").read_bytes())
@@ -65,10 +81,14 @@ def on_this_machine(dist, work, client, uv, report):
             imported = place.run(["node", place.put(place.home / "app/server.mjs", "import { Tidegate } from 'tidegate'; new Tidegate({});")])
             report.check("this machine, npm: the adapter can be imported", imported.returncode == 0, imported.stderr)
             missing_platform(place, command, report)
+            launcher = place.home / "app/node_modules/tidegate/bin/tidegate.cjs"
+            installs.works(place, f"npm with Node {OLDEST_NODE}", [node, launcher], report)
         command, more = installs.npx(address)
         installs.works(place, "npx", command, report, **more)
         program = installs.copy(place, next(dist.glob(f"tidegate-*-{platform.machine()}-*.tar.gz")))
         installs.first_line(place, command, program, report, **more)
+        if contents.has_gateway(place.outside(program[0]).read_bytes()):
+            installs.gateway(place, program[0], client, report)
         installs.lasts(place, "npx", command, client, report, server=["python3", server], **more)
     command, made = installs.pip(place, wheels, sys.executable)
     if report.check("this machine, pip: install", made.returncode == 0, made.stderr):
@@ -112,6 +132,7 @@ def in_roots(dist, cache, work, client, uv, report):
         installs.wraps(root, "run", ["/tidegate"], client, report, ["/tidegate", "__demo-server"], installs.DEMO, **kept)
         told = root.run(["/tidegate", "ls"], **kept)
         report.check("image: results are in /data", "list_tickets" in told.stdout, told.stdout + told.stderr)
+        installs.gateway(root, "/tidegate", client, report, **kept)
 
 
 def in_debian(root, address, dist, client, uv, report):
@@ -142,23 +163,24 @@ def in_debian(root, address, dist, client, uv, report):
 
 
 def emulated(dist, work, report):
-    """Starts the programs for other machines, as far as an emulator is here. It cannot start them again from themselves."""
+    """Runs the programs for other machines, as far as qemu is here and the system can start them through it."""
     for archive in dist.glob("tidegate-*-linux-musl.tar.gz"):
         machine = archive.name.split("-")[2]
         if machine == platform.machine():
             continue
-        emulator = shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
-        if emulator is None:
-            report.figure(machine, "not started; needs qemu-user-static")
-            continue
-        place = Place(machine, work / machine)
-        program = installs.copy(place, archive)
-        version = place.run([emulator, *program, "--version", "--verbose"])
-        report.check(f"{machine}, emulated: --version", f"target: {machine}-unknown-linux-musl" in version.stdout, version.stderr)
-        rows = json.dumps([{"id": number, "state": "open"} for number in range(9000)])
-        result = place.put(place.home / "result.json", json.dumps({"content": [{"type": "text", "text": rows}]}))
-        shaped = place.run(["sh", "-c", f"{emulator} {program[0]} shape < {result}"])
-        report.check(f"{machine}, emulated: an overview", "9,000 rows" in shaped.stdout, shaped.stdout[:300] + shaped.stderr)
+        with emulator.started_by_system(machine) as why_not:
+            if why_not:
+                report.figure(machine, f"not started: {why_not}")
+                continue
+            place = Place(f"{machine}, emulated", work / machine)
+            program = installs.copy(place, archive)
+            version = place.run([*program, "--version", "--verbose"])
+            report.check(f"{place.name}: it is for that machine", f"target: {machine}-unknown-linux-musl" in version.stdout, version.stderr)
+            installs.works(place, "copy", program, report)
+            rows = json.dumps([{"id": number, "state": "open"} for number in range(9000)])
+            result = place.put(place.home / "result.json", json.dumps({"content": [{"type": "text", "text": rows}]}))
+            shaped = place.run(["sh", "-c", f"{program[0]} shape < {result}"])
+            report.check(f"{place.name}: an overview", "9,000 rows" in shaped.stdout, shaped.stdout[:300] + shaped.stderr)
 
 
 def main():
@@ -178,7 +200,7 @@ def main():
         if options.program:
             package(options.program.resolve(), dist)
         contents.check(dist, client, report, sizes=options.dist is not None)
-        on_this_machine(dist, work, client, uv, report)
+        on_this_machine(dist, work, client, uv, oldest_node(cache), report)
         if options.dist:
             emulated(dist, work, report)
             in_roots(dist, cache, work, client, uv, report)

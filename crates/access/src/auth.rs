@@ -26,6 +26,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use tidegate_gate::CallerId;
+use tidegate_gate::tier::Tier;
 use tidegate_store::Clock;
 
 use self::bearer::{BadRequest, Refused, challenge};
@@ -68,8 +69,8 @@ enum Denied {
 }
 
 impl Authentication {
-    /// Returns an authenticator for these callers. `resource` is the configured URL of the gateway; without one, the URL that each
-    /// request was sent to counts.
+    /// Returns an authenticator for these callers. `resource` is the configured URL of the gateway; without one, every issuer needs
+    /// an audience, and the metadata names the URL that each request was sent to.
     pub fn new(
         keys: Vec<KeyCaller>,
         issuers: Vec<Arc<Issuer>>,
@@ -126,7 +127,9 @@ impl Authentication {
             Refusal::Token(error) => Denied::Invalid(error),
             Refusal::Unavailable(unavailable) => Denied::Unavailable(unavailable),
         })?;
-        let audience = settings.audience.as_deref().unwrap_or(resource);
+        // Not the address that the client says it called: with it, a token for another service could pass.
+        let audience = settings.audience.as_deref().or(self.resource.as_deref());
+        let audience = audience.ok_or(Denied::Invalid(TokenError::Audience))?;
         let expected = Expected { issuer: &settings.issuer, audience, now, leeway: settings.leeway_seconds };
         let valid = verified.check(&expected).map_err(Denied::Invalid)?;
         let owned = |texts: Vec<&str>| texts.into_iter().map(str::to_owned).collect();
@@ -191,10 +194,16 @@ impl Authenticate for Authentication {
         metadata::document(path, self.resource(resource), &issuers, &self.scopes)
     }
 
-    fn step_up(&self, principal: &Principal, use_of: Use<'_>, resource: &str) -> Option<Challenge> {
+    fn step_up(
+        &self,
+        principal: &Principal,
+        use_of: Use<'_>,
+        needed: Tier,
+        resource: &str,
+    ) -> Option<Challenge> {
         // A caller with a key has no token for which it could get more scopes.
         let is_key = principal.name().starts_with("key:");
-        let scopes = self.roles.scopes_for(use_of, &principal.groups).filter(|_| !is_key)?;
+        let scopes = self.roles.scopes_for(use_of, needed, &principal.groups).filter(|_| !is_key)?;
         Some(self.refusal(Refused::InsufficientScope(&scopes), resource))
     }
 }

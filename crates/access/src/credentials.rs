@@ -16,7 +16,7 @@ use tidegate_store::Credentials;
 pub const FRESH: Duration = Duration::from_secs(30);
 /// How long one is used that cannot be read again.
 pub const STALE: Duration = Duration::from_secs(600);
-/// The most that are remembered.
+/// Maximum number of remembered credentials.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// What was read for a caller and a server; most servers have no credential of most callers.

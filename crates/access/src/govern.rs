@@ -1,7 +1,7 @@
 //! Limits, counts and records the requests that go to servers.
 //!
 //! ```text
-//! request ─▶ rate? ─▶ totals of today? ─▶ circuit of the server? ─▶ place in the queue ─▶ server
+//! request ─▶ rate? ─▶ totals of today? ─▶ circuit of the server? ─▶ place in its queue ─▶ server
 //!               └──────────┴─ 429 ─────────────────┴──────┴─ 503, with Retry-After
 //! ```
 //!
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 use tidegate_gate::CallerId;
 use tidegate_gateway::caller::{Challenge, Principal};
-use tidegate_gateway::calls::{Admitted, Admitting, End, Govern, Request};
-use tidegate_store::{Call, Clock, Consumed, DailyTotals, Owner};
+use tidegate_gateway::calls::{Admitted, Admitting, End, Govern, Request, ServerState};
+use tidegate_store::{Call, Clock, Consumed, DailyTotals, Owner, Usage};
 
 pub use audit::Audit;
 pub use breaker::Breaker;
@@ -36,6 +36,8 @@ use rate::Rates;
 
 /// How often the counts of this replica are added to the totals of all replicas.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the size of the store is measured.
+const STORE_INTERVAL: Duration = Duration::from_secs(30);
 /// The maximum number of callers whose owner in the store is remembered.
 const MAX_OWNERS: usize = 100_000;
 /// The caller in the audit log for a session without authentication, which has no name.
@@ -44,9 +46,9 @@ const UNNAMED: &str = "";
 /// How requests are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// The maximum number of requests that servers work on at once.
+    /// The maximum number of requests that one server works on at once. One caller gets at most half of them.
     pub max_in_flight: usize,
-    /// The maximum number of waiting requests of one caller.
+    /// The maximum number of waiting requests of one caller for one server.
     pub max_waiting: usize,
     /// How long a request may wait for its turn.
     pub queue_time: Duration,
@@ -65,7 +67,8 @@ pub type OwnerOf = Box<dyn Fn(&CallerId) -> Owner + Send + Sync>;
 pub struct Governance {
     shared: Arc<Shared>,
     settings: QueueSettings,
-    queue: Arc<FairQueue>,
+    /// The queue of each server: a slow one delays no request to another.
+    queues: Mutex<HashMap<String, Arc<FairQueue>>>,
     rates: Rates,
     owner_of: OwnerOf,
     /// The names of callers by their owner in the store, because entries of the ledger have only the owner.
@@ -149,7 +152,7 @@ impl Governance {
         let totals = Totals::new(totals, Arc::clone(&clock));
         Self {
             shared: Arc::new(Shared { totals, breakers: Mutex::default(), metrics, audit, clock }),
-            queue: FairQueue::new(settings.max_in_flight, settings.max_waiting),
+            queues: Mutex::default(),
             settings,
             rates: Rates::default(),
             owner_of,
@@ -175,6 +178,24 @@ impl Governance {
                         false => "the store of today's totals is reachable again",
                     });
                 }
+            }
+        });
+    }
+
+    /// Starts a thread that measures how much the store holds, until this is dropped.
+    pub fn measure_store(&self, usage: impl Fn() -> Option<Usage> + Send + 'static) {
+        let shared = Arc::downgrade(&self.shared);
+        std::thread::spawn(move || {
+            let mut waited = STORE_INTERVAL;
+            // It looks more often than it measures, so that it ends soon.
+            while let Some(shared) = shared.upgrade() {
+                if waited >= STORE_INTERVAL {
+                    waited = Duration::ZERO;
+                    usage().into_iter().for_each(|usage| shared.metrics.set_store(usage));
+                }
+                drop(shared);
+                std::thread::sleep(FLUSH_INTERVAL);
+                waited += FLUSH_INTERVAL;
             }
         });
     }
@@ -215,13 +236,26 @@ impl Governance {
         }
         self.shared.totals.check(caller, limits).map_err(Refused::UsedUp)?;
         let breaker = self.shared.breaker(request.server);
+        if let Some(wait) = breaker.refusal(Instant::now()) {
+            return Err(Refused::Circuit(wait));
+        }
+        let queue = self.queue(request.server);
+        let place = queue.place(caller, self.settings.queue_time).await.map_err(Refused::NoPlace)?;
+        // Only now, because this may be the one trial of an open circuit, and its client may be gone while it waits.
         breaker.admit(Instant::now()).map_err(Refused::Circuit)?;
-        let place = self.queue.place(caller, self.settings.queue_time).await;
-        place.map_err(|none| {
-            // This may have been the trial request of an open circuit, and it was never sent.
-            breaker.abandoned();
-            Refused::NoPlace(none)
-        })
+        Ok(place)
+    }
+
+    fn queue(&self, server: &str) -> Arc<FairQueue> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let QueueSettings { max_in_flight, max_waiting, .. } = self.settings;
+        match queues.get(server) {
+            Some(queue) => Arc::clone(queue),
+            None => {
+                let queue = queues.entry(server.to_owned());
+                Arc::clone(queue.or_insert_with(|| FairQueue::new(max_in_flight, max_waiting)))
+            }
+        }
     }
 }
 
@@ -331,7 +365,10 @@ impl Govern for Governance {
             self.remember(request.principal);
             match self.check(&request, caller).await {
                 Ok(place) => {
-                    self.shared.totals.count(caller, Consumed { requests: 1, ..Consumed::default() });
+                    // Only callers with a name have daily limits, and every session without one would stay until tomorrow.
+                    if !who.caller.is_empty() {
+                        self.shared.totals.count(caller, Consumed { requests: 1, ..Consumed::default() });
+                    }
                     self.shared.metrics.began(request.server);
                     let (shared, began) = (Arc::clone(&self.shared), Instant::now());
                     let admitted =
@@ -345,6 +382,11 @@ impl Govern for Governance {
                 }
             }
         })
+    }
+
+    fn refuse(&self, request: Request<'_>, reason: &'static str) {
+        self.shared.metrics.refused(reason);
+        self.shared.note_request(&AuditedRequest::of(&request), reason, None);
     }
 
     fn record(&self, call: &Call) {
@@ -363,7 +405,11 @@ impl Govern for Governance {
         }
     }
 
-    fn metrics(&self) -> Option<(&'static str, Vec<u8>)> {
+    fn metrics(&self, servers: &[ServerState<'_>]) -> Option<(&'static str, Vec<u8>)> {
+        for server in servers {
+            self.shared.metrics.set_server(server, self.queue(server.name).waiting());
+            self.shared.metrics.set_open(server.name, self.shared.breaker(server.name).is_open());
+        }
         Some((metrics::CONTENT_TYPE, self.shared.metrics.text().into_bytes()))
     }
 }

@@ -38,7 +38,7 @@ const MAX_FINISH_TIME: Duration = Duration::from_secs(3);
 const KIND_SERVER: u64 = 2;
 const STATUS_ERROR: u64 = 2;
 
-/// Takes a line of the log.
+/// Receives log lines.
 pub type Log = Box<dyn Fn(&str) + Send>;
 
 /// Sends spans to a collector.
@@ -88,7 +88,7 @@ impl Trace for OtlpTraces {
     }
 }
 
-/// What the thread has.
+/// State of the sender thread.
 struct Sender {
     collector: Remote,
     service: String,

@@ -6,7 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
-mod http_rig;
+mod http_bench;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use http_rig::{Connection, call_of_1_kb, first_line, median, port_of, resident, serve_http, spawn, timed};
+use http_bench::{Connection, call_of_1_kb, first_line, median, port_of, resident, serve_http, spawn, timed};
 use tidegate_testkit::servers;
 
 const CALLS: usize = 3000;

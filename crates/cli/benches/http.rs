@@ -7,13 +7,13 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
-mod http_rig;
+mod http_bench;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use http_rig::{
+use http_bench::{
     Connection, answer, call_of_1_kb, first_line, median, port_of, resident, serve_http, spawn, timed,
 };
 

@@ -19,6 +19,7 @@ use tidegate_core::payload::Payload;
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::mcp_client::McpClient;
+use crate::system::EMPTY_FILE;
 use crate::ui;
 
 /// Show a tool result before and after tidegate, with a built-in server
@@ -35,8 +36,6 @@ pub(crate) struct Arguments {
 
 /// The name of the server in the output.
 const SERVER: &str = "tickets";
-/// An empty configuration, so that the demo is the same for everybody.
-const EMPTY_CONFIG: &str = "/dev/null";
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -86,7 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 fn compare() -> Result<Comparison, CommandError> {
     let server = [server::SUBCOMMAND];
     let raw = call(&mut start(&server)?, server::LIST_TICKETS, json!({}))?.cost;
-    let proxy = ["run", "--server", SERVER, "--ephemeral", "--config", EMPTY_CONFIG, "--"];
+    // Without a configuration, the demo is the same for everybody.
+    let proxy = ["run", "--server", SERVER, "--ephemeral", "--config", EMPTY_FILE, "--"];
     let program = program()?;
     let mut client = start(&[&proxy[..], &[&program], &server].concat())?;
     let first = call(&mut client, server::LIST_TICKETS, json!({}))?;

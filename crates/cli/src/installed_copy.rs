@@ -2,7 +2,8 @@
 //!
 //! `npx`, `uvx` and similar commands run a program from a folder that they empty on their own, so no entry of a client may
 //! point there. `install` copies the program to `bin` in the data folder instead. A later `install` updates this copy in
-//! place: the new file replaces the old one in one step, and processes that run the old one keep it.
+//! place: the new file replaces the old one in one step, and processes that run the old one keep it. Windows does not replace a
+//! program that runs; there the old one is renamed first, and removed by a later `install`.
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;
@@ -11,10 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 use crate::error::CommandError;
 use crate::system::{SystemPaths, data_folder, is_same_file};
 use crate::version::VERSION;
+
+/// The beginning of the name of a program that was renamed because it could not be replaced.
+const PUT_ASIDE: &str = ".tidegate-old-";
 
 /// What has to happen to the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +112,7 @@ impl InstalledCopy {
         };
         let folder = self.path.parent().unwrap_or(Path::new(""));
         std::fs::create_dir_all(folder).map_err(failed)?;
+        remove_put_aside(folder);
         let this = std::env::current_exe().map_err(failed)?;
         let mut from = std::fs::File::open(&this).map_err(failed)?;
         let mut new = tempfile::Builder::new().prefix(".tidegate").tempfile_in(folder).map_err(failed)?;
@@ -116,7 +122,32 @@ impl InstalledCopy {
         let permissions = from.metadata().map_err(failed)?.permissions();
         new.as_file().set_permissions(permissions).map_err(failed)?;
         new.as_file().sync_all().map_err(failed)?;
-        new.persist(&self.path).map(drop).map_err(|error| failed(error.error))
+        match new.persist(&self.path) {
+            Err(error) if cfg!(windows) && self.path.exists() => {
+                replace_running(error.file, &self.path).map_err(failed)
+            }
+            done => done.map(drop).map_err(|error| failed(error.error)),
+        }
+    }
+}
+
+/// Puts a new program in the place of one that runs, which is renamed.
+fn replace_running(new: NamedTempFile, path: &Path) -> io::Result<()> {
+    let aside = path.with_file_name(format!("{PUT_ASIDE}{}", std::process::id()));
+    std::fs::rename(path, &aside)?;
+    new.persist(path).map(drop).map_err(|error| {
+        // Clients start what is there, so it must not stay missing.
+        let _ = std::fs::rename(&aside, path);
+        error.error
+    })
+}
+
+/// Removes programs that an earlier update had to rename, unless they still run.
+fn remove_put_aside(folder: &Path) {
+    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if file.file_name().to_string_lossy().starts_with(PUT_ASIDE) {
+            let _ = std::fs::remove_file(file.path());
+        }
     }
 }
 
@@ -187,6 +218,28 @@ mod tests {
         ] {
             assert_eq!(owner(program), cache, "{program}");
         }
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_replaced_is_put_aside_and_removed_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tidegate.exe");
+        let names = || {
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        std::fs::write(&path, "old").unwrap();
+        let mut new = NamedTempFile::new_in(folder.path()).unwrap();
+        new.write_all(b"new").unwrap();
+        replace_running(new, &path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        let aside = names().remove(0);
+        assert_eq!(std::fs::read(folder.path().join(&aside)).unwrap(), b"old", "{aside}");
+        remove_put_aside(folder.path());
+        assert_eq!(names(), ["tidegate.exe"]);
     }
 
     #[test]

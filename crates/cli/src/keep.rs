@@ -73,8 +73,15 @@ impl KeptResults {
     }
 
     /// Removes saved files whose result is gone; returns how many.
+    #[cfg(unix)]
     pub(crate) fn sweep_saved(&self) -> u64 {
         self.user.place().folder().map_or(0, |folder| self.user.sweep_saved(&folder))
+    }
+
+    /// Other systems have no saved files.
+    #[cfg(not(unix))]
+    pub(crate) fn sweep_saved(&self) -> u64 {
+        0
     }
 
     /// Returns the call that a result came from, as far as it is known. For a result that earlier versions stored, the

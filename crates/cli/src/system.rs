@@ -9,6 +9,9 @@ use crate::error::CommandError;
 use crate::installed_copy::{InstalledCopy, is_in_cache};
 use crate::ui;
 
+/// A file that is always empty: the configuration of a proxy that should have none.
+pub(crate) const EMPTY_FILE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
+
 /// The folders of this machine, and short names for paths in them.
 pub(crate) struct SystemPaths {
     pub(crate) folders: Folders,

@@ -195,6 +195,12 @@ fn role(name: &str, section: &Section) -> AccessRole {
 /// Returns what is wrong with sections whose keys are valid, each alone.
 pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
+    let has = |is_it: &dyn Fn(&Section) -> bool| config.sections().any(|(_, section)| is_it(section));
+    let has_resource =
+        has(&|section: &Section| section.heading == Heading::Gateway && section.get("resource").is_some());
+    let has_callers =
+        has(&|section: &Section| matches!(section.heading, Heading::GatewayKey(_) | Heading::Issuer(_)));
+    let mut issuers = Vec::new();
     for (file, section) in config.sections() {
         let mut report = |place: &Range<usize>, message: &str| {
             mistakes.push(Mistake::at(&file.path, &file.text, place, message));
@@ -222,6 +228,14 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
                     require("jwks_url", &is_address, "an address that begins with https://");
                 }
                 algorithms(section, &mut report);
+                of_issuer(section, &heading, has_resource, &mut issuers, &mut report);
+            }
+            Heading::Role(_) if !has_callers => {
+                let message = format!(
+                    "[{}] is for nobody: add [gateway.key.NAME] or [gateway.issuer.NAME], or remove the role",
+                    section.heading
+                );
+                report(&heading, &message);
             }
             Heading::Gateway => {
                 if section.get("resource").is_some() {
@@ -237,6 +251,34 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
         }
     }
     mistakes
+}
+
+/// Reports an issuer whose tokens need not name this gateway, and one that is configured twice.
+fn of_issuer<'c>(
+    section: &'c Section,
+    heading: &Range<usize>,
+    has_resource: bool,
+    known: &mut Vec<(&'c str, &'c Heading)>,
+    report: &mut impl FnMut(&Range<usize>, &str),
+) {
+    if section.get("audience").is_none() && !has_resource {
+        // The address of a request is what its client says, so a token for another service could pass.
+        let message = format!(
+            "[{}] needs an audience, because [gateway] has no resource: a token must name the gateway that it is for",
+            section.heading
+        );
+        report(heading, &message);
+    }
+    let Some(setting) = section.get("issuer") else { return };
+    let Some(address) = setting.value.text() else { return };
+    match known.iter().find(|(other, _)| *other == address) {
+        Some((_, other)) => {
+            let message =
+                format!("[{other}] has this issuer as well, so one of the two would never apply; remove one");
+            report(&setting.place, &message);
+        }
+        None => known.push((address, &section.heading)),
+    }
 }
 
 fn algorithms(section: &Section, report: &mut impl FnMut(&Range<usize>, &str)) {
@@ -331,6 +373,19 @@ mod tests {
                 "\"HS256\" is no algorithm that can be accepted",
             ),
             ("[gateway.issuer.a]\nissuer = \"https://l.example\"\nalgorithms = []\n", "at least one"),
+            (
+                "[gateway.issuer.a]\nissuer = \"https://l.example\"\n",
+                "1:1: [gateway.issuer.a] needs an audience, because [gateway] has no resource",
+            ),
+            (
+                "[gateway.issuer.a]\nissuer = \"https://l.example\"\naudience = \"x\"\n[gateway.issuer.b]\n\
+                 issuer = \"https://l.example\"\naudience = \"y\"\n",
+                "5:10: [gateway.issuer.a] has this issuer as well",
+            ),
+            (
+                "[gateway]\nresource = \"https://g.example/mcp\"\n[gateway.role.a]\n",
+                "3:1: [gateway.role.a] is for nobody",
+            ),
             ("[gateway]\nresource = \"gateway\"\n", "resource must be the address of the gateway"),
             ("[gateway]\notlp_endpoint = \"c:4318\"\n", "otlp_endpoint must be the address of a collector"),
             ("[gateway.roles.a]\n", "[gateway] has no key roles; did you mean role?"),

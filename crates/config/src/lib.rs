@@ -50,5 +50,7 @@ pub use resolve::Config;
 pub use schema::schema;
 pub use store::StoreSettingError;
 pub use template::template;
-pub use upstream::{Upstream, UpstreamSharing, UpstreamTarget, UserCredential, UserCredentialPlace};
+pub use upstream::{
+    Upstream, UpstreamSharing, UpstreamTargetSetting, UserCredentialPlace, UserCredentialSetting,
+};
 pub use value::{Value, quoted_key, set_rule};

@@ -148,6 +148,11 @@ impl Config {
         StoreLocation::Remote(Box::new(RemoteStore { url, objects: self.objects(), folder }))
     }
 
+    /// Returns whether several processes may share the store, and with it the callers of a gateway.
+    pub(crate) fn has_shared_store(&self) -> bool {
+        self.text_of(&Heading::Store, "url").is_some()
+    }
+
     /// Returns whether a key is named that the store is encrypted with, whether it can be read or not.
     pub(crate) fn has_encryption_key(&self) -> bool {
         text_variable(STORE_KEY).is_some() || self.path_of(&Heading::Store, "encryption_key_file").is_some()

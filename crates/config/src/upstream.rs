@@ -21,9 +21,9 @@ pub struct Upstream {
     /// Its name.
     pub name: String,
     /// How it is reached.
-    pub target: UpstreamTarget,
+    pub target: UpstreamTargetSetting,
     /// Where the credential of the caller goes; `None` if the server gets none, or that of the gateway.
-    pub user_credential: Option<UserCredential>,
+    pub user_credential: Option<UserCredentialSetting>,
     /// Whose requests share a connection.
     pub sharing: UpstreamSharing,
     /// Whether its tools and prompts keep their names.
@@ -42,7 +42,7 @@ pub struct Upstream {
 
 /// How a server is reached. A variable is named with the name or file that its value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UpstreamTarget {
+pub enum UpstreamTargetSetting {
     /// By a command.
     Command {
         /// The program and its arguments.
@@ -69,7 +69,7 @@ pub enum UpstreamTarget {
 
 /// How a server gets the credential of each caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserCredential {
+pub struct UserCredentialSetting {
     /// Where it goes.
     pub place: UserCredentialPlace,
     /// The variable with the credential to read lists with.
@@ -141,13 +141,13 @@ fn upstream(file: &ConfigFile, section: &Section, name: &str) -> Option<Upstream
     };
     let path = |path: &str| expand(&file.path, path);
     let target = match (text("command"), text("url")) {
-        (Some(program), _) => UpstreamTarget::Command {
+        (Some(program), _) => UpstreamTargetSetting::Command {
             command: std::iter::once(program).chain(texts(section, "args").iter().cloned()).collect(),
             env: pairs("env"),
             env_from: pairs("env_from"),
             env_file: pairs("env_file").into_iter().map(|(name, file)| (name, path(&file))).collect(),
         },
-        (None, Some(url)) => UpstreamTarget::Url {
+        (None, Some(url)) => UpstreamTargetSetting::Url {
             url,
             header_env: pairs("header_env"),
             bearer_env: text("bearer_env"),
@@ -155,7 +155,7 @@ fn upstream(file: &ConfigFile, section: &Section, name: &str) -> Option<Upstream
         },
         (None, None) => return None,
     };
-    let user_credential = (text("credentials").as_deref() == Some("user")).then(|| UserCredential {
+    let user_credential = (text("credentials").as_deref() == Some("user")).then(|| UserCredentialSetting {
         place: match (text("credential_env"), text("credential_header")) {
             (Some(variable), _) => UserCredentialPlace::Variable(variable),
             (None, Some(header)) if !header.eq_ignore_ascii_case("authorization") => {
@@ -220,6 +220,7 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
                 &format!("prefix = \"\" is possible for a single server, but there are {count}"),
             );
         }
+        affinity(config, section, &heading, &mut report);
         credentials::mistakes(config, section, &heading, &mut report);
         for key in PAIRS {
             if let Some(wrong) = texts(section, key).iter().find(|item| !is_pair(item)) {
@@ -230,6 +231,27 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
         }
     }
     mistakes
+}
+
+/// Reports a process of a single caller where the next request of this caller may reach another replica, whose process knows
+/// nothing of what came before.
+fn affinity(
+    config: &Config,
+    section: &Section,
+    heading: &Range<usize>,
+    report: &mut impl FnMut(&Range<usize>, &str),
+) {
+    let sharing = section.get("sharing");
+    let chosen = sharing.and_then(|setting| setting.value.text());
+    let is_of_caller = matches!(chosen, None | Some("auto" | "caller"));
+    if config.has_shared_store() && section.get("command").is_some() && is_of_caller {
+        let message = format!(
+            "[{}] has a process for each caller, but [store] url lets several replicas serve the same caller; set sharing = \
+             \"shared\" if callers may share one process, or \"sticky\" if the requests of a caller always reach the same replica",
+            section.heading
+        );
+        report(sharing.map_or(heading, |setting| &setting.place), &message);
+    }
 }
 
 fn misplaced(section: &Section, keys: &[&str], needs: &str, report: &mut impl FnMut(&Range<usize>, &str)) {
@@ -276,7 +298,7 @@ mod tests {
         let upstreams = read(text).unwrap();
         let names: Vec<&str> = upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
         assert_eq!(names, ["zeta", "alpha"]);
-        let UpstreamTarget::Command { command, env_from, env_file, .. } = &upstreams[0].target else {
+        let UpstreamTargetSetting::Command { command, env_from, env_file, .. } = &upstreams[0].target else {
             panic!()
         };
         assert_eq!(command, &["npx", "-y", "x"]);
@@ -302,12 +324,22 @@ mod tests {
                 "[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n[upstream.b]\ncommand = \"y\"\n",
                 "prefix = \"\" is possible for a single server, but there are 2",
             ),
+            (
+                "[store]\nurl = \"postgres://db/t\"\n[upstream.a]\ncommand = \"x\"\n",
+                "3:1: [upstream.a] has a process for each caller, but [store] url",
+            ),
+            (
+                "[store]\nurl = \"postgres://db/t\"\n[upstream.a]\ncommand = \"x\"\nsharing = \"caller\"\n",
+                "5:11: [upstream.a] has a process for each caller",
+            ),
             ("[upstream.a]\ncommand = \"x\"\nprefix = \"b\"\n", "prefix is \"b\", but must be \"\""),
         ] {
             let mistakes = read(text).unwrap_err();
             assert!(mistakes.contains(said), "{mistakes}");
         }
         assert!(read("[upstream.a]\ncommand = \"x\"\nprefix = \"\"\n").unwrap()[0].keeps_names);
+        let sticky = "[store]\nurl = \"postgres://db/t\"\n[upstream.a]\ncommand = \"x\"\nsharing = \"sticky\"\n[upstream.b]\nurl = \"http://b\"\n";
+        assert_eq!(read(sticky).unwrap().len(), 2);
     }
 
     /// A store with a key, and a caller with a name.

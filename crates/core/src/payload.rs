@@ -1,7 +1,7 @@
 //! One whole tool result, read once: its blocks and the spans of their contents in the source.
 //!
 //! Only names and media types are copied; a text is a [`Span`] that is decoded when it is needed. Blocks of unknown
-//! kind are kept as they are, since a later protocol revision may send them.
+//! kind are kept as they are, since a later protocol version may send them.
 //!
 //! The input may be a `CallToolResult`, a JSON-RPC response with one, or any other text or JSON, which counts as a
 //! result with one text block.

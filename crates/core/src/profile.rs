@@ -23,6 +23,7 @@ mod sparse_index;
 pub(crate) mod stats;
 mod sum;
 pub(crate) mod time;
+mod trend;
 pub(crate) mod value_counts;
 
 pub(crate) use build::ProfileBuilder;

@@ -53,7 +53,7 @@ pub enum Principal {
     Named(CallerId),
     /// An unnamed caller with a session: a connection, or an MCP session over HTTP.
     Session(String),
-    /// An unnamed caller whose requests belong to no session, as of the 2026-07-28 revision over HTTP. Its results are never
+    /// An unnamed caller whose requests belong to no session, as of protocol version 2026-07-28 over HTTP. Its results are never
     /// listed. Their ids have 130 random bits, and only a caller that knows one can read the result.
     Stateless,
 }
@@ -75,7 +75,7 @@ pub struct Caller {
     pub client: String,
     /// What the client can take.
     pub profile: Profile,
-    /// Whether its requests are of the 2026-07-28 revision, where every result carries its type.
+    /// Whether its requests are of the 2026-07-28 protocol version, where every result carries its type.
     pub modern: bool,
     /// Whose results it can read.
     pub principal: Principal,
@@ -129,7 +129,7 @@ impl Caller {
         if method == "initialize" {
             return self.introduced(false, json, raw::member(json, params, "clientInfo"));
         }
-        // Most requests of the earlier revisions have no `_meta`, or one without this key.
+        // Most requests of the earlier protocol versions have no `_meta`, or one without this key.
         let bytes = &json[params.clone()];
         VERSION_FINDER.find(bytes)?;
         let meta = raw::member(json, params, "_meta")?;

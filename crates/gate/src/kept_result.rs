@@ -209,6 +209,7 @@ impl<'k> KeptResult<'k> {
     }
 
     /// Returns the kind of store that holds the result.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has saved files"))]
     pub(crate) fn store_kind(&self) -> StoreKind {
         self.opened.kind
     }

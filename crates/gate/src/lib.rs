@@ -50,7 +50,7 @@ pub use gate::{
 };
 pub use kept_result::{KeptResult, duration_text, retention_note};
 pub use other_results::{OtherResults, other_names};
-pub use references::is_reference;
+pub use references::{CallArguments, is_reference};
 pub use reply::{error_response, response};
 pub use resources::Address;
 pub use saved_link::{SavedLink, encode as encode_file_name};

@@ -272,7 +272,7 @@ impl ProbeFetch<'_> {
         let affords = self.ceiling.is_none_or(|ceiling| source.len() <= ceiling.max_passing());
         if affords && let Fit::Fits(_) = measure::fits(&payload, &cap, meter).map_err(unreadable)? {
             let result = Span::whole(source).read(source).map_err(unreadable)?;
-            // The result may have come from a client of the other protocol revision.
+            // The result may have come from a client of the other protocol version.
             let typed = raw::whole(&result).and_then(|whole| raw::member(&result, &whole, "resultType"));
             return Ok(match (typed, self.caller.modern) {
                 (None, true) => raw::added(&result, &[], br#""resultType":"complete""#),

@@ -4,6 +4,8 @@
 //! results both run at the same time. The result is counted once; the count goes into the store, the ledger and the
 //! frame of the answer. Whatever fails, the answer says that the tool did run.
 
+mod shaped;
+
 use std::cell::OnceCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,14 +30,16 @@ use crate::policy::{OnStoreFailure, Policy};
 use crate::profile::OutputSchema;
 use crate::raw;
 use crate::repeat::{self, LastResult};
-use crate::session::{Ceiling, MAX_SMALLEST_RESULT};
+use crate::session::Ceiling;
 use crate::style::contract::{self, Contract};
 use crate::style::error::Exceeded;
 use crate::style::probe::{self, Bound};
 use crate::style::smallest::Smallest;
-use crate::style::{AnswerLimits, Style, cut_within};
+use crate::style::{AnswerLimits, Style};
 use crate::user_store::{KeptArtifact, Opened, UserStore};
-use crate::{reply, resources, schema};
+use crate::{resources, schema};
+
+pub(crate) use shaped::Shaped;
 
 /// One result that does not pass, and how it is answered.
 pub(crate) struct Overflow<'p> {
@@ -57,20 +61,6 @@ pub(crate) struct Overflow<'p> {
     pub(crate) languages: QueryLanguages,
     /// Whether the caller has a shell in which `tidegate query` reads the store.
     pub(crate) has_shell: bool,
-}
-
-/// The answer that is sent instead of a result, and what the ledger records of it.
-pub(crate) struct Shaped {
-    /// The serialized answer.
-    pub(crate) result: Vec<u8>,
-    pub(crate) step: &'static str,
-    /// What the result of the tool costs.
-    pub(crate) raw: Cost,
-    /// What the answer costs.
-    pub(crate) sent: Cost,
-    pub(crate) artifact: Option<String>,
-    /// Bytes that the result takes in the store.
-    pub(crate) stored_bytes: u64,
 }
 
 /// Whether the text of a result is read before an answer is composed.
@@ -509,55 +499,6 @@ fn others<'p>(payload: &'p Payload<'_>) -> Vec<&'p Block> {
 
 /// Bytes of the JSON around the text in `structuredContent`.
 const STRUCTURED_BYTES: u64 = 40;
-
-impl Shaped {
-    /// Returns the bytes of the answer.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.result.len() as u64
-    }
-
-    /// Returns the answer itself if it is one of the smallest, and else one that says that the tool did run.
-    pub(crate) fn within_smallest(self, caller: &Caller, called: &ToolCall) -> Self {
-        if self.result.len() <= MAX_SMALLEST_RESULT {
-            return self;
-        }
-        let kept = self.artifact.as_ref().map_or_else(String::new, |id| format!(" Kept as \"{id}\"."));
-        let tool = cut_within(&visible_text(&called.tool), 40);
-        let words = format!("{tool} did run, but this session has no bytes left for its result.{kept}");
-        let Self { result, sent, .. } = Self::of_text(caller, &words);
-        Self { result, sent, ..self }
-    }
-
-    /// The answer if the result cannot be read any more, as from a disk that fails.
-    pub(crate) fn unreadable(caller: &Caller, called: &ToolCall, error: &dyn std::error::Error) -> Self {
-        let tool = &called.tool;
-        let why = causes(error);
-        let message = format!(
-            "{tool} did run, but its result could not be read: {why}. Call {tool} again only if it is safe to repeat."
-        );
-        Self::of_text(caller, &message)
-    }
-
-    /// The answer if the engine failed.
-    pub(crate) fn failed(caller: &Caller, called: &ToolCall) -> Self {
-        let tool = &called.tool;
-        let message = format!(
-            "{tool} did run, but tidegate failed on its result. Call {tool} again only if it is safe to repeat, with \
-             arguments that give a smaller result."
-        );
-        Self::of_text(caller, &message)
-    }
-
-    fn of_text(caller: &Caller, message: &str) -> Self {
-        let result = reply::text_result(caller, message, true);
-        let sent = Cost {
-            tokens: caller.profile.meter.count(message),
-            estimated: caller.profile.meter.is_estimate(),
-            bytes: Bytes(result.len() as u64),
-        };
-        Self { result, step: "error", raw: NO_COST, sent, artifact: None, stored_bytes: 0 }
-    }
-}
 
 #[cfg(test)]
 mod tests;

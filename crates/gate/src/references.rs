@@ -43,6 +43,17 @@ const MAX_SCHEMA_BYTES: usize = 256 << 10;
 /// The view that the ledger has for a part that was put into arguments.
 const REFERENCE: &str = "reference";
 
+/// The arguments of a call that is being made.
+#[derive(Debug, Clone, Copy)]
+pub struct CallArguments<'c> {
+    /// The tool that is called.
+    pub tool: &'c str,
+    /// The message that holds them.
+    pub json: &'c [u8],
+    /// Where they are in it.
+    pub range: &'c ByteRange,
+}
+
 /// The input schemas of tools that take references, as the server listed them.
 #[derive(Debug, Default)]
 pub(crate) struct InputSchemas {
@@ -103,12 +114,11 @@ impl Gate {
     pub fn resolve(
         &self,
         caller: &Caller,
-        tool: &str,
-        json: &[u8],
-        arguments: &ByteRange,
+        call: CallArguments<'_>,
         edits: &mut Edits,
     ) -> Result<(), Vec<u8>> {
-        self.resolve_all(caller, tool, json, arguments, edits).map_err(|refusal| {
+        let tool = call.tool;
+        self.resolve_all(caller, call, edits).map_err(|refusal| {
             let Refusal { argument, reason } = refusal;
             let say = |characters: usize| {
                 let place = match argument.is_empty() {
@@ -137,13 +147,12 @@ impl Gate {
     fn resolve_all(
         &self,
         caller: &Caller,
-        tool: &str,
-        json: &[u8],
-        arguments: &ByteRange,
+        call: CallArguments<'_>,
         edits: &mut Edits,
     ) -> Result<(), Refusal> {
+        let CallArguments { tool, json, range } = call;
         let (started, policy) = (Instant::now(), self.policy(tool));
-        let references = find::find(json, arguments)?;
+        let references = find::find(json, range)?;
         if references.len() > MAX_REFERENCES {
             let reason = format!(
                 "the call has {} references, and {MAX_REFERENCES} are possible; pass fewer, or one that holds several \

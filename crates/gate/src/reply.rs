@@ -23,7 +23,7 @@ pub(crate) fn part_result(caller: &Caller, answer: &Answer) -> Vec<u8> {
     complete(caller, json!({ "content": content }))
 }
 
-/// Returns a result in the form of the client's protocol revision.
+/// Returns a result in the form of the client's protocol version.
 pub(crate) fn complete(caller: &Caller, mut result: Value) -> Vec<u8> {
     if caller.modern {
         result["resultType"] = "complete".into();

@@ -157,7 +157,7 @@ pub(crate) fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Returns the error for a resource that cannot be read, in the client's protocol revision.
+/// Returns the error for a resource that cannot be read, in the client's protocol version.
 pub(crate) fn refused(caller: &Caller, error: &FollowUpError) -> RpcError {
     match error {
         FollowUpError::Gone(message) if !caller.modern => {

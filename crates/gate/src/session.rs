@@ -30,7 +30,7 @@ const MAX_KEPT: usize = 200;
 pub struct SessionMeter {
     /// Distinguishes this session from every other.
     id: ArtifactId,
-    state: Mutex<State>,
+    state: Mutex<SessionUse>,
     /// The results that were stored for it, oldest first.
     kept: Mutex<VecDeque<ArtifactId>>,
     /// The time without a call after which the session starts again at zero.
@@ -38,7 +38,7 @@ pub struct SessionMeter {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionUse {
     sent: u64,
     last_call: Option<Millis>,
 }
@@ -115,11 +115,11 @@ impl SessionMeter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).last_call
     }
 
-    fn state(&self, now: Millis) -> MutexGuard<'_, State> {
+    fn state(&self, now: Millis) -> MutexGuard<'_, SessionUse> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = |last: Millis| self.idle_reset.is_some_and(|idle| last.after(idle) <= now);
         if state.last_call.is_some_and(is_over) {
-            *state = State::default();
+            *state = SessionUse::default();
         }
         state.last_call = Some(now);
         state

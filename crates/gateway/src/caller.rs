@@ -45,9 +45,15 @@ pub trait Authenticate: Send + Sync {
     }
 
     /// Returns the response to a verified caller that lacks the scopes for a tool: `insufficient_scope` with all scopes that
-    /// the tool requires. `None` if no scope would allow it.
-    fn step_up(&self, principal: &Principal, use_of: Use<'_>, resource: &str) -> Option<Challenge> {
-        let _ = (principal, use_of, resource);
+    /// the tool requires, where `needed` is its tier. `None` if no scope would allow it.
+    fn step_up(
+        &self,
+        principal: &Principal,
+        use_of: Use<'_>,
+        needed: Tier,
+        resource: &str,
+    ) -> Option<Challenge> {
+        let _ = (principal, use_of, needed, resource);
         None
     }
 }
@@ -73,7 +79,7 @@ pub struct Principal {
     /// What it may consume.
     pub limits: Limits,
     /// Which servers and tools it may use.
-    permission: Permission,
+    permission: UseRule,
     /// The tier for each use; `None` if it is always `tier`.
     tiers: Option<Tiers>,
 }
@@ -82,7 +88,7 @@ pub struct Principal {
 type Tiers = Box<dyn Fn(Use<'_>) -> Tier + Send + Sync>;
 
 /// Decides which servers and tools a caller may use.
-type Permission = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
+type UseRule = Box<dyn Fn(Use<'_>) -> bool + Send + Sync>;
 
 impl Principal {
     /// Returns a verified caller; `may` says what it may use.

@@ -45,6 +45,19 @@ pub trait Admitted: Send + Sync {
     fn end(&self, end: End);
 }
 
+/// The state of a server, for the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerState<'s> {
+    /// Its name, as in `[upstream.NAME]`.
+    pub name: &'s str,
+    /// Whether its lists could be read the last time.
+    pub is_up: bool,
+    /// The number of open connections to it.
+    pub connections: usize,
+    /// The number of its processes; `None` if it is reached over HTTP.
+    pub processes: Option<usize>,
+}
+
 /// A future that [`Govern::admit`] returns.
 pub type Admitting<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Admitted>, Challenge>> + Send + 'a>>;
 
@@ -53,13 +66,19 @@ pub trait Govern: Send + Sync {
     /// Waits until a request may go to its server, or refuses it.
     fn admit<'a>(&'a self, request: Request<'a>) -> Admitting<'a>;
 
+    /// Records a request that is refused before it could be admitted, for example because its caller may not use the tool.
+    fn refuse(&self, request: Request<'_>, reason: &'static str) {
+        let _ = (request, reason);
+    }
+
     /// Records a result or a follow-up, with its sizes, from its entry in the ledger.
     fn record(&self, call: &Call) {
         let _ = call;
     }
 
-    /// Returns the content type and the body of `/metrics`; `None` if nothing is measured.
-    fn metrics(&self) -> Option<(&'static str, Vec<u8>)> {
+    /// Returns the content type and the body of `/metrics`, with the states of the servers now; `None` if nothing is measured.
+    fn metrics(&self, servers: &[ServerState<'_>]) -> Option<(&'static str, Vec<u8>)> {
+        let _ = servers;
         None
     }
 }

@@ -20,18 +20,18 @@ const MAX_PAGE_ENTRIES: usize = 1000;
 /// The maximum size of a page, unless a single entry is larger.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
-/// What one server offers, and how it is listed.
+/// The lists of one server, and the names under which they are listed.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct ServerLists {
     /// The name of the server.
     pub server: Arc<str>,
     /// Whether its tools and prompts keep their own names, because it is the only server.
     pub keeps_names: bool,
-    /// What it offers.
+    /// Its lists.
     pub catalog: Arc<Catalog>,
 }
 
-impl Offer {
+impl ServerLists {
     /// Returns the name under which an entry is listed.
     pub fn listed(&self, kind: ListKind, key: &str) -> String {
         match kind {
@@ -55,15 +55,15 @@ pub struct ListedEntry {
 }
 
 /// Merges a list of several servers.
-pub fn merge(kind: ListKind, offers: &[Offer]) -> Vec<ListedEntry> {
+pub fn merge(kind: ListKind, servers: &[ServerLists]) -> Vec<ListedEntry> {
     let mut known = HashSet::new();
     let mut merged = Vec::new();
-    for offer in offers {
-        for entry in offer.catalog.list(kind) {
-            let name = offer.listed(kind, &entry.key);
+    for lists in servers {
+        for entry in lists.catalog.list(kind) {
+            let name = lists.listed(kind, &entry.key);
             if known.insert(name.clone()) {
                 let json = renamed(kind, entry, &name);
-                let (server, key) = (Arc::clone(&offer.server), entry.key.clone());
+                let (server, key) = (Arc::clone(&lists.server), entry.key.clone());
                 merged.push(ListedEntry { name, server, key, json });
             }
         }
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    fn offer(server: &str, tools: &[&str], resources: &[&str]) -> Offer {
+    fn lists(server: &str, tools: &[&str], resources: &[&str]) -> ServerLists {
         let mut catalog = Catalog::default();
         let entry = |kind: ListKind, key: &&str| Entry {
             key: (*key).to_owned(),
@@ -169,7 +169,7 @@ mod tests {
         let entries = |kind, keys: &[&str]| keys.iter().map(|key| entry(kind, key)).collect();
         catalog.set(ListKind::Tools, entries(ListKind::Tools, tools));
         catalog.set(ListKind::Resources, entries(ListKind::Resources, resources));
-        Offer { server: server.into(), keeps_names: false, catalog: Arc::new(catalog) }
+        ServerLists { server: server.into(), keeps_names: false, catalog: Arc::new(catalog) }
     }
 
     fn sealer() -> Sealer {
@@ -178,16 +178,16 @@ mod tests {
 
     #[test]
     fn tools_are_renamed_and_uris_stay() {
-        let offers = [offer("one", &["a", "b"], &["x://1"]), offer("two", &["a"], &["x://1", "x://2"])];
+        let servers = [lists("one", &["a", "b"], &["x://1"]), lists("two", &["a"], &["x://1", "x://2"])];
         let names: Vec<String> =
-            merge(ListKind::Tools, &offers).into_iter().map(|entry| entry.name).collect();
+            merge(ListKind::Tools, &servers).into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["one__a", "one__b", "two__a"]);
-        assert_eq!(merge(ListKind::Tools, &offers)[0].json, br#"{"x":1.0,"name":"one__a"}"#);
-        let resources = merge(ListKind::Resources, &offers);
+        assert_eq!(merge(ListKind::Tools, &servers)[0].json, br#"{"x":1.0,"name":"one__a"}"#);
+        let resources = merge(ListKind::Resources, &servers);
         let owners: Vec<(&str, &str)> =
             resources.iter().map(|entry| (&*entry.server, entry.name.as_str())).collect();
         assert_eq!(owners, [("one", "x://1"), ("two", "x://2")], "the first server owns a URI");
-        let only_server = Offer { keeps_names: true, ..offer("one", &["a.b"], &[]) };
+        let only_server = ServerLists { keeps_names: true, ..lists("one", &["a.b"], &[]) };
         assert_eq!(merge(ListKind::Tools, &[only_server])[0].json, br#"{"x":1.0,"name":"a.b"}"#);
     }
 
@@ -195,7 +195,7 @@ mod tests {
     fn a_cursor_belongs_to_its_list_and_caller() {
         let tools: Vec<String> = (0..1500).map(|number| format!("t{number}")).collect();
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
-        let entries = merge(ListKind::Tools, &[offer("s", &tools, &[])]);
+        let entries = merge(ListKind::Tools, &[lists("s", &tools, &[])]);
         let sealer = sealer();
         let first = page(ListKind::Tools, &entries, None, &sealer, "ada").unwrap();
         assert_eq!(first.entries.len(), MAX_PAGE_ENTRIES);
@@ -214,11 +214,11 @@ mod tests {
         /// All pages together are the list, whatever is removed before the next page is asked for.
         #[test]
         fn pages_continue_where_they_ended(sizes in prop::collection::vec(0_usize..1200, 1..4), removed in 0_usize..900) {
-            let offers: Vec<Offer> = sizes.iter().enumerate().map(|(server, size)| {
+            let servers: Vec<ServerLists> = sizes.iter().enumerate().map(|(server, size)| {
                 let names: Vec<String> = (0..*size).map(|number| format!("t{number}")).collect();
-                offer(&format!("s{server}"), &names.iter().map(String::as_str).collect::<Vec<_>>(), &[])
+                lists(&format!("s{server}"), &names.iter().map(String::as_str).collect::<Vec<_>>(), &[])
             }).collect();
-            let mut entries = merge(ListKind::Tools, &offers);
+            let mut entries = merge(ListKind::Tools, &servers);
             let all: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
             let sealer = sealer();
             let (mut seen, mut cursor) = (Vec::new(), None::<String>);

@@ -1,4 +1,4 @@
-//! Tokens that clients hold for the gateway: list cursors and session ids.
+//! Tokens that clients hold for the gateway: list cursors, session ids and ids of tasks.
 //!
 //! A token is a text and a seal, which is computed over purpose, caller and text with the store's key. Every replica with that
 //! key can open it, nobody without the key can forge one, and a token does not open for another caller.
@@ -17,6 +17,8 @@ pub enum Purpose {
     Cursor,
     /// A session.
     Session,
+    /// A task of a server.
+    Task,
 }
 
 impl Purpose {
@@ -24,6 +26,7 @@ impl Purpose {
         match self {
             Self::Cursor => "cursor",
             Self::Session => "session",
+            Self::Task => "task",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Streamable HTTP on either side, in both protocol eras.
 //!
-//! A `legacy` request belongs to a session that `initialize` began; since revision 2026-07-28 (`modern`) every request
+//! A `legacy` request belongs to a session that `initialize` began; since protocol version 2026-07-28 (`modern`) every request
 //! stands alone and repeats parts of its body in headers.
 
 mod body;

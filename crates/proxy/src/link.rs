@@ -21,6 +21,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_gate::tier::Tier;
 use tidegate_gate::{
     Caller, Capabilities, DownloadError, Gate, Principal, RpcError, SavedLink, error_response,
 };
@@ -111,6 +112,8 @@ pub struct Link {
     /// The address at which a client over HTTP reaches tidegate, such as `http://127.0.0.1:8080`: it gets links there
     /// instead of files.
     link_base: Option<Arc<str>>,
+    /// The tier of the client, if it is not that with which the conversation began.
+    tier: Option<Tier>,
 }
 
 impl Link {
@@ -137,6 +140,7 @@ impl Link {
             pending: Mutex::default(),
             hears_answers: true,
             link_base: None,
+            tier: None,
         }
     }
 
@@ -162,6 +166,7 @@ impl Link {
             pending: Mutex::default(),
             hears_answers: self.hears_answers,
             link_base: self.link_base.clone(),
+            tier: self.tier,
         }
     }
 
@@ -172,7 +177,7 @@ impl Link {
 
     /// Writes what a link to a saved view leads to, if the client may follow it.
     pub(crate) fn download(&self, link: &SavedLink, out: &mut dyn Write) -> Result<(), DownloadError> {
-        let caller = Arc::clone(&self.conversation().caller);
+        let caller = self.caller(&self.conversation());
         match self.mode {
             Mode::Observe | Mode::Relay => Err(DownloadError::Gone),
             Mode::Shape => self.gate.download(&caller, link, out),
@@ -213,10 +218,35 @@ impl Link {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// Returns the tool whose call became a task.
+    /// Returns the tool that `is_it` accepts whose call became a task.
     #[cfg(feature = "gateway")]
-    pub(crate) fn tool_of_task(&self, task: &str) -> Option<String> {
-        self.conversation().tasks.tool_of(task)
+    pub(crate) fn tool_of_task(&self, task: &str, is_it: impl Fn(&str) -> bool) -> Option<String> {
+        self.conversation().tasks.tool_of(task, is_it)
+    }
+
+    /// Notes that the client knows a task of a tool under another id than the server.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn note_task_token(&self, token: &str, id: &str, tool: &str) {
+        self.conversation().tasks.note_token(token, id, tool);
+    }
+
+    /// Returns the exchange of a client whose tier is now this one: in the course of a session it may change.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn with_tier(self, tier: Tier) -> Self {
+        Self { tier: Some(tier), ..self }
+    }
+
+    /// Returns the client of this exchange.
+    fn caller(&self, conversation: &Conversation) -> Arc<Caller> {
+        let known = &conversation.caller;
+        match self.tier.filter(|tier| *tier != known.profile.tier) {
+            None => Arc::clone(known),
+            Some(tier) => {
+                let mut caller = Caller::clone(known);
+                caller.profile.tier = tier;
+                Arc::new(caller)
+            }
+        }
     }
 
     /// Returns the conversation of a client that is not the user of this process.
@@ -311,6 +341,8 @@ pub(crate) enum Failure {
     Ended(String),
     /// The server answered with something else: the end of a clause such as `with status 500`.
     Answered(String),
+    /// What is in front of the server answered that the server is unavailable: the end of such a clause.
+    Unavailable(String),
     /// The server did not process it, for this reason.
     Refused(String),
     /// The server was silent for this long.
@@ -324,7 +356,9 @@ impl Failure {
         RpcError::upstream(match self {
             Self::Unsent(reason) => format!("{reason}, so {what} was not sent"),
             Self::Ended(reason) => format!("{reason} before it answered {what}{may_have_run}"),
-            Self::Answered(how) => format!("the server answered {what} {how}{may_have_run}"),
+            Self::Answered(how) | Self::Unavailable(how) => {
+                format!("the server answered {what} {how}{may_have_run}")
+            }
             Self::Refused(reason) => reason.clone(),
             Self::Overdue(time) => {
                 let seconds = time.as_secs_f64();
@@ -334,11 +368,19 @@ impl Failure {
         })
     }
 
+    /// Returns whether the server is down or silent. One that refuses a request, or answers it with something else, is neither.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Unsent(_) | Self::Ended(_) | Self::Unavailable(_) | Self::Overdue(_) => true,
+            Self::Answered(_) | Self::Refused(_) => false,
+        }
+    }
+
     /// Returns the message where no request is known.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::Unsent(reason) | Self::Ended(reason) | Self::Refused(reason) => reason.clone(),
-            Self::Answered(how) => format!("the server answered {how}"),
+            Self::Answered(how) | Self::Unavailable(how) => format!("the server answered {how}"),
             Self::Overdue(time) => format!("no answer within {} s (--timeout)", time.as_secs_f64()),
         }
     }

@@ -1,8 +1,8 @@
 //! What the proxy needs of the operating system: starting and ending a server with everything that it started, signals, and
 //! pipes that do not block.
 //!
-//! Everything that differs between systems is here, so that a port is one file. Both files have the same items. No
-//! test compiles the one for Windows yet.
+//! Everything that differs between systems is here, so that a port is one file. Both files have the same items. The one for
+//! Windows is compiled by `./check long ports` and has never run.
 
 #[cfg(unix)]
 mod unix;

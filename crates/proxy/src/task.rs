@@ -60,10 +60,29 @@ impl Tasks {
         self.tasks.push_front((id, called.clone()));
     }
 
-    /// Returns the tool whose call became a task.
+    /// Returns the newest tool that `is_it` accepts among those whose calls became a task of this id. Behind a gateway, tasks of
+    /// several servers may have the same id.
     #[cfg(feature = "gateway")]
-    pub(crate) fn tool_of(&self, id: &str) -> Option<String> {
-        self.tasks.iter().find(|(task, _)| task == id).map(|(_, called)| called.tool.clone())
+    pub(crate) fn tool_of(&self, id: &str, is_it: impl Fn(&str) -> bool) -> Option<String> {
+        let found = self.tasks.iter().find(|(task, called)| task == id && is_it(&called.tool));
+        found.map(|(_, called)| called.tool.clone())
+    }
+
+    /// Remembers that the client knows a task of a tool under another id than the server.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn note_token(&mut self, token: &str, id: &str, tool: &str) {
+        if self.tasks.iter().any(|(task, _)| task == token) {
+            return;
+        }
+        let is_it = |(task, called): &&(String, ToolCall)| task == id && called.tool == tool;
+        let known = self.tasks.iter().find(is_it).map(|(_, called)| called.clone());
+        let called = known.unwrap_or_else(|| {
+            // Another replica has sent the call, or this one before its configuration was read again.
+            let called = ToolCall { tool: tool.to_owned(), ..ToolCall::default() };
+            self.remember(id.to_owned(), &called);
+            called
+        });
+        self.remember(token.to_owned(), &called);
     }
 
     /// Returns the call that became the task which the params of a message name.
@@ -108,5 +127,28 @@ mod tests {
             assert!(!found(&message[..49], step), "{step}");
             assert!(!found(br#"{"result":"taskI","d":"taskId " taskId"}"#, step), "{step}");
         }
+    }
+
+    #[cfg(feature = "gateway")]
+    #[test]
+    fn a_task_is_known_by_its_token() {
+        let mut tasks = Tasks::default();
+        let call = |tool: &str| ToolCall {
+            tool: tool.into(),
+            arguments: Some(format!("{{\"of\":\"{tool}\"}}")),
+            ..ToolCall::default()
+        };
+        tasks.remember("1".into(), &call("a__x"));
+        tasks.remember("1".into(), &call("b__x"));
+        tasks.note_token("of a", "1", "a__x");
+        tasks.note_token("of another replica", "2", "a__x");
+        let called = |token: &str| {
+            let params = format!("{{\"taskId\":\"{token}\"}}").into_bytes();
+            tasks.call_of(Content::Memory(&params), Some(&(0..params.len())))
+        };
+        assert_eq!(called("of a"), call("a__x"), "with its arguments");
+        assert_eq!((called("1").tool, called("of another replica").tool), ("b__x".into(), "a__x".into()));
+        assert_eq!(tasks.tool_of("1", |tool| tool.starts_with("a__")).as_deref(), Some("a__x"));
+        assert_eq!(tasks.tool_of("2", |tool| tool.starts_with("b__")), None);
     }
 }

@@ -99,6 +99,10 @@ pub(crate) enum Progress<'p> {
     /// The data is loaded, and the program starts.
     Loaded,
     /// The columns, a row or a value that the caller gets at once.
+    #[cfg_attr(
+        not(any(feature = "jq", feature = "sql")),
+        expect(dead_code, reason = "only jq and SQL have events")
+    )]
     Event(EngineEvent<'p>),
 }
 

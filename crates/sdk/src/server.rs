@@ -27,7 +27,7 @@ use tidegate_store::{ArtifactId, Clock};
 
 use crate::artifact::Artifacts;
 use crate::dispatcher::Dispatcher;
-use crate::sweeper::Sweeper;
+use crate::sweeper::SweepThread;
 use crate::tier::{AllowAll, Permission, Tier};
 use crate::totals::{Totals, say};
 use crate::worker;
@@ -72,7 +72,7 @@ pub struct Tidegate<S> {
     /// Identifies the connection of an unnamed caller that is not on HTTP.
     connection: String,
     gates: Arc<Mutex<HashMap<Principal, Arc<Gate>>>>,
-    sweeper: Arc<Sweeper>,
+    sweeper: Arc<SweepThread>,
     dispatcher: Option<Dispatcher>,
     session: Arc<Session>,
     /// What the session of a client that is not on HTTP was sent.

@@ -12,12 +12,12 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(600);
 
 /// A thread that removes expired results, started when the first result may be kept.
 #[derive(Default)]
-pub(crate) struct Sweeper {
+pub(crate) struct SweepThread {
     /// The thread ends when the sender is dropped.
     thread: OnceLock<(Sender<()>, Arc<UserStore>)>,
 }
 
-impl Drop for Sweeper {
+impl Drop for SweepThread {
     fn drop(&mut self) {
         if let Some((_, keep)) = self.thread.get() {
             keep.flush();
@@ -25,7 +25,7 @@ impl Drop for Sweeper {
     }
 }
 
-impl Sweeper {
+impl SweepThread {
     /// Starts the thread, unless it runs already.
     pub(crate) fn start(&self, keep: &Arc<UserStore>) {
         self.start_with(keep, SWEEP_INTERVAL);
@@ -67,7 +67,7 @@ mod tests {
             let new = keep.new_artifact("list", Duration::from_secs(ttl));
             keep.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap();
         }
-        let sweeper = Sweeper::default();
+        let sweeper = SweepThread::default();
         sweeper.start_with(&keep, Duration::from_millis(5));
         clock.advance(Duration::from_secs(100));
         let left = || keep.open().unwrap().store.usage().unwrap().artifacts;

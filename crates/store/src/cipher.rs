@@ -21,9 +21,9 @@ pub(crate) const OVERHEAD_BYTES: usize = HEADER_BYTES + NONCE_BYTES + 16;
 
 /// The place that sealed bytes are bound to. Its parts are encoded with their lengths, so no two places have the same encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place(Vec<u8>);
+pub(crate) struct SealedPlace(Vec<u8>);
 
-impl Place {
+impl SealedPlace {
     /// Returns the place that these parts identify.
     pub(crate) fn new(parts: &[&[u8]]) -> Self {
         let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
@@ -76,7 +76,7 @@ impl Cipher {
     }
 
     /// Seals bytes for a place.
-    pub(crate) fn seal(&self, place: &Place, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn seal(&self, place: &SealedPlace, bytes: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).expect("the system provides random bytes");
         let payload = Payload { msg: bytes, aad: &place.0 };
@@ -90,7 +90,7 @@ impl Cipher {
     }
 
     /// Opens bytes; `None` unless this key sealed them for this place.
-    pub(crate) fn open(&self, place: &Place, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, place: &SealedPlace, sealed: &[u8]) -> Option<Vec<u8>> {
         let sealed = sealed.strip_prefix(&self.header())?;
         let (nonce, msg) = sealed.split_first_chunk::<NONCE_BYTES>()?;
         self.seal.decrypt(&XNonce::from(*nonce), Payload { msg, aad: &place.0 }).ok()
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn sealing_the_same_bytes_twice_gives_different_bytes() {
         let cipher = Cipher::new(&StoreKey::random());
-        let place = Place::new(&[b"owner", b"body"]);
+        let place = SealedPlace::new(&[b"owner", b"body"]);
         let (one, two) = (cipher.seal(&place, b"text"), cipher.seal(&place, b"text"));
         assert_ne!(one, two);
         assert_eq!(one.len(), OVERHEAD_BYTES + 4);
@@ -143,7 +143,7 @@ mod tests {
         ) {
             let cipher = Cipher::new(&StoreKey::random());
             let place = |parts: &[String], number| {
-                Place::new(&parts.iter().map(String::as_bytes).collect::<Vec<_>>()).numbered(number)
+                SealedPlace::new(&parts.iter().map(String::as_bytes).collect::<Vec<_>>()).numbered(number)
             };
             let here = place(&parts, number);
             let sealed = cipher.seal(&here, &bytes);

@@ -20,7 +20,7 @@ use tidegate_core::source::Source;
 
 use crate::artifact::{CallDigest, Owner};
 use crate::chunks::{HASH_BYTES, Packed, hash, hash_into, unpack};
-use crate::cipher::{Cipher, HEADER_BYTES, Place, is_sealed, key_of};
+use crate::cipher::{Cipher, HEADER_BYTES, SealedPlace, is_sealed, key_of};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
 use crate::key::{KeyId, KeyMismatch, StoreKey, StoreKeys};
@@ -212,6 +212,7 @@ impl Codec {
     }
 
     /// Returns the key that a record names.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn recorded_key(record: &[u8]) -> Result<KeyId, StoreError> {
         id_of(&KeyRecord::parse(record)?.key)
     }
@@ -278,7 +279,7 @@ impl Codec {
         if bytes == 0 && self.0.current.is_some() && !self.has_digest(owner, digest, &[].as_slice())? {
             return Err(StoreError::Damaged { what: "its size" });
         }
-        let place = Place::new(&[b"chunk", owner.as_str().as_bytes(), digest, &bytes.to_le_bytes()]);
+        let place = SealedPlace::new(&[b"chunk", owner.as_str().as_bytes(), digest, &bytes.to_le_bytes()]);
         Ok(BodyKey { codec: self.clone(), place })
     }
 
@@ -370,7 +371,7 @@ impl Codec {
     }
 
     /// Opens something sealed, or returns it as it is where the store may hold content that is not sealed.
-    fn open(&self, place: &Place, what: &'static str, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    fn open(&self, place: &SealedPlace, what: &'static str, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         let Some(id) = key_of(&stored) else {
             return if self.0.reads_plain { Ok(stored) } else { Err(StoreError::Damaged { what }) };
         };
@@ -403,24 +404,24 @@ fn call_with(key: Option<&Cipher>, call: CallDigest) -> CallDigest {
 }
 
 /// An outline belongs to one artifact and its body: an artifact that is made to refer to another body does not open.
-fn outline_place(owner: &Owner, id: &ArtifactId, digest: &[u8; 32]) -> Place {
-    Place::new(&[b"outline", owner.as_str().as_bytes(), id.as_str().as_bytes(), digest])
+fn outline_place(owner: &Owner, id: &ArtifactId, digest: &[u8; 32]) -> SealedPlace {
+    SealedPlace::new(&[b"outline", owner.as_str().as_bytes(), id.as_str().as_bytes(), digest])
 }
 
-fn details_place(owner: &Owner, id: &ArtifactId) -> Place {
-    Place::new(&[b"details", owner.as_str().as_bytes(), id.as_str().as_bytes()])
+fn details_place(owner: &Owner, id: &ArtifactId) -> SealedPlace {
+    SealedPlace::new(&[b"details", owner.as_str().as_bytes(), id.as_str().as_bytes()])
 }
 
 #[cfg(feature = "postgres")]
-fn message_place(owner: &Owner, session: &str) -> Place {
-    Place::new(&[b"message", owner.as_str().as_bytes(), session.as_bytes()])
+fn message_place(owner: &Owner, session: &str) -> SealedPlace {
+    SealedPlace::new(&[b"message", owner.as_str().as_bytes(), session.as_bytes()])
 }
 
 /// Seals and opens the chunks of one body.
 #[derive(Debug, Clone)]
 pub(crate) struct BodyKey {
     codec: Codec,
-    place: Place,
+    place: SealedPlace,
 }
 
 impl BodyKey {

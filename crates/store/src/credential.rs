@@ -14,7 +14,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::cipher::{Cipher, Place};
+use crate::cipher::{Cipher, SealedPlace};
 use crate::clock::Millis;
 use crate::error::StoreError;
 use crate::files::{lock_within, sync_folder};
@@ -112,8 +112,8 @@ impl Credentials {
         Ok(Self { rows, current: Cipher::new(current), previous: keys.previous.as_ref().map(Cipher::new) })
     }
 
-    fn place(owner: &str, server: &str) -> Place {
-        Place::new(&[b"credential", owner.as_bytes(), server.as_bytes()])
+    fn place(owner: &str, server: &str) -> SealedPlace {
+        SealedPlace::new(&[b"credential", owner.as_bytes(), server.as_bytes()])
     }
 
     /// Returns the credential of a caller for a server.

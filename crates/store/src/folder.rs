@@ -93,7 +93,8 @@ impl FolderStore {
     ///
     /// # Errors
     ///
-    /// The folder can neither be written nor read, or the store has another key.
+    /// The folder can neither be written nor read, the store has another key, or a newer program stored something in it in
+    /// a format that this one does not know.
     pub fn open(folder: &Path, options: impl Into<StoreOptions>) -> Result<Self, StoreError> {
         let StoreOptions { quotas, clock, keys } = options.into();
         let lock = match open_lock(folder) {
@@ -105,6 +106,8 @@ impl FolderStore {
         let (folder, identity) = (folder.to_owned(), identity(folder));
         let codec = Mutex::new(Codec::plain());
         let store = Self { folder, identity, lock, state: Mutex::default(), quotas, clock, keys, codec };
+        // Before anything in it is changed: all of it must have a format that this program knows.
+        store.rescan(&mut store.state())?;
         store.take_key()?;
         Ok(store)
     }
@@ -132,7 +135,8 @@ impl FolderStore {
         Ok(locked)
     }
 
-    /// Reads the names in the folder, and the labels of those that are new.
+    /// Reads the names in the folder, and the labels of those that are new. Fails if a newer program wrote one of them, so
+    /// that nothing is changed in a folder that is not fully understood.
     fn rescan(&self, state: &mut FolderState) -> Result<(), StoreError> {
         let mut present = HashSet::new();
         for file in fs::read_dir(&self.folder)? {
@@ -147,6 +151,7 @@ impl FolderStore {
                 Some(known) => known.artifact.expires = expiry(known.artifact.expires, &metadata),
                 None => match open_existing(&path).and_then(|file| read_entry(&file)) {
                     Ok(entry) if entry.artifact.id == id => state.index.insert(entry),
+                    Err(error @ StoreError::NewerFormat { .. }) => return Err(error),
                     _ => continue,
                 },
             }
@@ -396,7 +401,7 @@ impl ArtifactStore for FolderStore {
             usage: state.index.usage(),
             expired: artifacts().filter(|artifact| artifact.expires <= now).count() as u64,
             oldest: artifacts().map(|artifact| artifact.created).min(),
-            orphans: sweep::orphans(&self.folder, &state)?,
+            orphans: sweep::orphans(&self.folder)?,
             problem: None,
             schema: None,
             key: codec.key(),

@@ -129,6 +129,7 @@ pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
 
 /// Returns the options to open a file that only its user can read and write, if it is created.
 pub(crate) fn private_options() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes"))]
     let mut options = File::options();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

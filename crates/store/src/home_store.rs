@@ -1,7 +1,8 @@
 //! The store of a data folder: the database, and the files beside it in which programs without SQLite store results.
 //!
 //! New results go to the database. Every other operation looks there first and then at the files, so the results of all programs
-//! of the user can be read.
+//! of the user can be read. Files that a newer program wrote are left alone: lists omit them, and asking for a result that the
+//! database does not have says why.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -46,18 +47,27 @@ impl HomeStore {
 
     /// Returns the files beside the database, if there are any that can be read.
     fn files(&self) -> Option<&FolderStore> {
+        self.known_files().ok().flatten()
+    }
+
+    /// Returns the files beside the database, if there are any that can be read. Fails if a newer program wrote them: what is
+    /// asked for may be among them.
+    fn known_files(&self) -> Result<Option<&FolderStore>, StoreError> {
         if self.files.get().is_none() && self.folder.is_dir() {
             let keys = StoreKeys { from_plain: true, ..self.options.keys.clone() };
-            let opened = FolderStore::open(&self.folder, self.options.clone().with_keys(keys)).ok()?;
-            return Some(self.files.get_or_init(|| opened));
+            match FolderStore::open(&self.folder, self.options.clone().with_keys(keys)) {
+                Ok(opened) => return Ok(Some(self.files.get_or_init(|| opened))),
+                Err(error @ StoreError::NewerFormat { .. }) => return Err(error),
+                Err(_) => return Ok(None),
+            }
         }
-        self.files.get()
+        Ok(self.files.get())
     }
 
     /// Asks the database, and the files if the database does not have the artifact.
     fn find<T>(&self, ask: impl Fn(&dyn ArtifactStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
         match ask(&self.database) {
-            Err(StoreError::NotFound) => ask(self.files().ok_or(StoreError::NotFound)?),
+            Err(StoreError::NotFound) => ask(self.known_files()?.ok_or(StoreError::NotFound)?),
             found => found,
         }
     }
@@ -132,9 +142,9 @@ impl ArtifactStore for HomeStore {
     }
 
     fn owner_of(&self, id: &ArtifactId) -> Result<Option<Owner>, StoreError> {
-        match (self.database.owner_of(id)?, self.files()) {
-            (None, Some(files)) => files.owner_of(id),
-            (owner, _) => Ok(owner),
+        match self.database.owner_of(id)? {
+            None => self.known_files()?.map_or(Ok(None), |files| files.owner_of(id)),
+            owner => Ok(owner),
         }
     }
 
@@ -172,7 +182,7 @@ impl ArtifactStore for HomeStore {
 
     fn rekey(&self, progress: &mut dyn FnMut(RekeyProgress)) -> Result<Rekeyed, StoreError> {
         let mut rekeyed = self.database.rekey(progress)?;
-        if let Some(files) = self.files() {
+        if let Some(files) = self.known_files()? {
             let more = files.rekey(progress)?;
             rekeyed.bodies += more.bodies;
             rekeyed.damaged.extend(more.damaged);

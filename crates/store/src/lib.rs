@@ -43,7 +43,6 @@ mod index;
 mod key;
 pub mod ledger;
 mod memory;
-#[cfg(unix)]
 mod new_file;
 #[cfg(feature = "objects")]
 mod objects;
@@ -85,7 +84,6 @@ pub use ledger::{Call, CountMethod, Ledger, LineLedger, read_lines};
 #[cfg(feature = "sqlite")]
 pub use ledger::{SqliteLedger, read_calls};
 pub use memory::MemoryStore;
-#[cfg(unix)]
 pub use new_file::{Existing, FileAccess, NewFile};
 #[cfg(feature = "objects")]
 #[doc(hidden)]

@@ -92,8 +92,9 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS artifact_by_call ON artifact (call) WHERE call IS NOT NULL;
 ";
 
-/// The format of the file, in `user_version`: the same since 0.1.0, because columns were only ever added. A change that an older
-/// program would misread raises it.
+/// The format of the file, in `user_version`: the same since 0.1.0, which never looks at it. Since then columns with defaults were
+/// added, and encryption, for which stores have triggers that refuse what 0.1.0 would write (`key.rs`). A change that a program
+/// since 0.2.0 would misread raises it.
 const FORMAT: i64 = 0;
 
 /// Refuses the file of a newer program.

@@ -11,6 +11,7 @@ pub mod flaky;
 pub mod frame;
 #[cfg(unix)]
 pub mod hostile;
+pub mod identity;
 pub mod make;
 pub mod sample;
 pub mod schema;

@@ -23,21 +23,11 @@ def findings(rows, parse, noun, lookup=None):
         ask.count(
             f"How many {noun} are there?", len(rows), f"{parse}\nlen(rows)", noun.rstrip("s"), "problem", "finding"
         ),
-        ask.words(
-            "aggregate",
-            f"Which rule or code has the most {noun}?",
-            rule[0],
-            [str(rule[1])],
-            60,
-            f"{parse}\nC(x[2] for x in rows).most_common(1)[0][0]",
+        most_frequent(
+            f"Which rule or code has the most {noun}?", rule, f"{parse}\nC(x[2] for x in rows).most_common(1)[0][0]"
         ),
-        ask.words(
-            "aggregate",
-            f"Which file has the most {noun}?",
-            top[0],
-            [str(top[1])],
-            80,
-            f"{parse}\nC(x[0] for x in rows).most_common(1)[0][0]",
+        most_frequent(
+            f"Which file has the most {noun}?", top, f"{parse}\nC(x[0] for x in rows).most_common(1)[0][0]", chars=80
         ),
         ask.stated(
             "aggregate",
@@ -55,14 +45,24 @@ def findings(rows, parse, noun, lookup=None):
     ]
 
 
+def ruff(work, folder, rules, form):
+    """What ruff says about a folder, in a form, and the same findings as data."""
+    options = ["check", "--isolated", "--no-cache", "--select", rules, "--ignore", "E501", ".", "--output-format"]
+    text = work.run("ruff", *options, form, cwd=folder, fails=True)
+    return text, json.loads(work.run("ruff", *options, "json", cwd=folder, fails=True))
+
+
+def most_frequent(question, top, derive, chars=60):
+    """The question which value is the most frequent; `top` is the value and how often it occurs."""
+    return ask.words("aggregate", question, top[0], [str(top[1])], chars, derive)
+
+
 @item("ruff-concise", "findings as path:line:column: code message", "ruff (PyPI) over Python's email package")
 def ruff_concise(work):
     import email
 
     folder = Path(email.__file__).parent
-    options = ["check", "--isolated", "--no-cache", "--select", "E,F,B,SIM,UP", "--ignore", "E501", "."]
-    text = work.run("ruff", *options, "--output-format", "concise", cwd=folder, fails=True)
-    data = json.loads(work.run("ruff", *options, "--output-format", "json", cwd=folder, fails=True))
+    text, data = ruff(work, folder, "E,F,B,SIM,UP", "concise")
     rows = [
         (str(Path(found["filename"]).relative_to(folder)), found["location"]["row"], found["code"]) for found in data
     ]
@@ -75,10 +75,7 @@ def ruff_concise(work):
 def ruff_sarif(work):
     import asyncio
 
-    folder = Path(asyncio.__file__).parent
-    options = ["check", "--isolated", "--no-cache", "--select", "E,F,B,PL,N", "--ignore", "E501", "."]
-    text = work.run("ruff", *options, "--output-format", "sarif", cwd=folder, fails=True)
-    data = json.loads(work.run("ruff", *options, "--output-format", "json", cwd=folder, fails=True))
+    text, data = ruff(work, Path(asyncio.__file__).parent, "E,F,B,PL,N", "sarif")
     codes = Counter(found["code"] for found in data)
     files = Counter(Path(found["filename"]).name for found in data)
     top = codes.most_common(1)[0]
@@ -87,13 +84,8 @@ def ruff_sarif(work):
     parse = "rows=d['runs'][0]['results']"
     questions = [
         ask.count("How many results are there?", len(data), f"{parse}\nlen(rows)", "result", "finding"),
-        ask.words(
-            "aggregate",
-            "Which rule was broken most often?",
-            top[0],
-            [str(top[1])],
-            60,
-            f"{parse}\nC(x['ruleId'] for x in rows).most_common(1)[0][0]",
+        most_frequent(
+            "Which rule was broken most often?", top, f"{parse}\nC(x['ruleId'] for x in rows).most_common(1)[0][0]"
         ),
         ask.stated(
             "count",
@@ -207,12 +199,9 @@ def gcc_warnings(work):
         ),
         ask.stated("count", "How many errors are there?", 1, "len(re.findall(r': error: ',t))", ["error"], 60),
         ask.words("outlier", "What is the error?", "undeclared (first use in this function)", ["missing_symbol"], 60),
-        ask.words(
-            "aggregate",
+        most_frequent(
             "Which warning is the most frequent?",
-            top[0],
-            [str(top[1])],
-            60,
+            top,
             "C(re.findall(r'warning: .*\\[(-W[\\w=-]+)\\]',t)).most_common(1)[0][0]",
         ),
         ask.stated(
@@ -270,21 +259,12 @@ def eslint_stylish(work):
             48,
             kind="aggregate",
         ),
-        ask.words(
-            "aggregate",
-            "Which rule was broken most often?",
-            top[0],
-            [str(top[1])],
-            60,
-            f"C(x[2] for x in {found}).most_common(1)[0][0]",
-        ),
-        ask.words(
-            "aggregate",
+        most_frequent("Which rule was broken most often?", top, f"C(x[2] for x in {found}).most_common(1)[0][0]"),
+        most_frequent(
             "Which file has the most problems?",
-            worst[0],
-            [str(worst[1])],
-            100,
+            worst,
             "n={b.splitlines()[0].split('/')[-1]:len([l for l in b.splitlines() if re.match(r' +\\d+:',l)]) for b in re.split(r'\\n(?=/)',t.strip())}\nmax(n,key=n.get)",
+            chars=100,
         ),
         ask.stated(
             "count",

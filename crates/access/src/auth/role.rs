@@ -104,11 +104,13 @@ impl Roles {
         scopes.into_iter().cloned().collect()
     }
 
-    /// Returns all the scopes that a token needs for a use: those of its own that some role names, and those of the allowing
-    /// role of which it lacks the fewest. `None` if no scope allows the use.
-    pub fn scopes_for(&self, use_of: Use<'_>, has: &BTreeSet<String>) -> Option<Vec<&str>> {
+    /// Returns all the scopes that a token needs to use something of a tier: those of its own that some role names, and those of
+    /// the allowing role of which it lacks the fewest. `None` if no scope allows the use.
+    pub fn scopes_for(&self, use_of: Use<'_>, needed: Tier, has: &BTreeSet<String>) -> Option<Vec<&str>> {
         let missing = |role: &&Arc<Role>| role.scopes.iter().filter(|scope| !has.contains(*scope)).count();
-        let fitting = self.0.iter().filter(|role| !role.scopes.is_empty() && role.allows(use_of));
+        let fits =
+            |role: &&Arc<Role>| !role.scopes.is_empty() && role.allows(use_of) && role.tier.allows(needed);
+        let fitting = self.0.iter().filter(fits);
         let role = fitting.min_by_key(missing)?;
         let known = self.0.iter().flat_map(|role| &role.scopes).filter(|scope| has.contains(*scope));
         let all: BTreeSet<&str> = known.chain(&role.scopes).map(String::as_str).collect();
@@ -240,12 +242,22 @@ mod tests {
     fn a_challenge_names_all_needed_scopes() {
         let write = Use { server: "github", tool: Some("create_issue") };
         let roles = roles();
-        assert_eq!(roles.scopes_for(write, &set(&[])), Some(vec!["mcp:read", "mcp:write"]));
+        assert_eq!(roles.scopes_for(write, Tier::Read, &set(&[])), Some(vec!["mcp:read", "mcp:write"]));
         assert_eq!(
-            roles.scopes_for(write, &set(&["mcp:read", "other"])),
+            roles.scopes_for(write, Tier::Read, &set(&["mcp:read", "other"])),
             Some(vec!["mcp:read", "mcp:write"])
         );
-        assert_eq!(roles.scopes_for(Use { server: "jira-x", tool: None }, &set(&[])), None);
+        assert_eq!(roles.scopes_for(Use { server: "jira-x", tool: None }, Tier::Read, &set(&[])), None);
         assert_eq!(roles.scopes(), ["mcp:read", "mcp:write"]);
+        assert_eq!(
+            roles.scopes_for(write, Tier::Admin, &set(&[])),
+            None,
+            "no role with scopes has this tier"
+        );
+        let reader = Role { scopes: list(&["mcp:read"]), tier: Tier::Read, ..Role::new("reader") };
+        let writer = Role { scopes: list(&["mcp:write"]), tier: Tier::ReadWrite, ..Role::new("writer") };
+        let by_tier = Roles::new(vec![reader, writer]);
+        let has = set(&["mcp:read"]);
+        assert_eq!(by_tier.scopes_for(write, Tier::ReadWrite, &has), Some(vec!["mcp:read", "mcp:write"]));
     }
 }

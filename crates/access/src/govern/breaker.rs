@@ -24,6 +24,17 @@ struct Circuit {
     trial: Option<Instant>,
 }
 
+impl Circuit {
+    fn refusal(&self, now: Instant) -> Option<Duration> {
+        let (until, pause) = self.open?;
+        if now < until {
+            return Some(until - now);
+        }
+        let began = self.trial.filter(|began| now < *began + MAX_TRIAL)?;
+        Some((began + MAX_TRIAL - now).min(pause))
+    }
+}
+
 /// The circuit of one server.
 #[derive(Debug, Default)]
 pub struct Breaker(Mutex<Circuit>);
@@ -33,21 +44,22 @@ impl Breaker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a request may go to the server.
+    /// Returns how long requests are refused; `None` if one may go to the server, perhaps as a trial.
+    pub fn refusal(&self, now: Instant) -> Option<Duration> {
+        self.circuit().refusal(now)
+    }
+
+    /// Returns whether a request may go to the server. Whoever gets `Ok` must say how it ended.
     ///
     /// # Errors
     ///
     /// The circuit is open: the time until the next request may be sent.
     pub fn admit(&self, now: Instant) -> Result<(), Duration> {
         let mut circuit = self.circuit();
-        let Some((until, pause)) = circuit.open else { return Ok(()) };
-        if now < until {
-            return Err(until - now);
+        if let Some(wait) = circuit.refusal(now) {
+            return Err(wait);
         }
-        if let Some(began) = circuit.trial.filter(|began| now < *began + MAX_TRIAL) {
-            return Err((began + MAX_TRIAL - now).min(pause));
-        }
-        circuit.trial = Some(now);
+        circuit.trial = circuit.open.map(|_| now);
         Ok(())
     }
 

@@ -14,7 +14,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use tidegate_store::Call;
+use tidegate_gateway::calls::ServerState;
+use tidegate_store::{Call, Usage};
 
 /// The maximum number of tools with their own label.
 pub const MAX_TOOLS: usize = 2000;
@@ -92,6 +93,12 @@ pub struct Metrics {
     stored_bytes: Family<OfTool, Counter>,
     in_flight: Family<OfServer, Gauge>,
     open_circuits: Family<OfServer, Gauge>,
+    waiting: Family<OfServer, Gauge>,
+    up: Family<OfServer, Gauge>,
+    connections: Family<OfServer, Gauge>,
+    processes: Family<OfServer, Gauge>,
+    kept_results: Gauge,
+    kept_bytes: Gauge,
     audit_lines: Counter<u64, AtomicU64>,
     spans: SpanCounts,
     tools: Mutex<HashSet<(String, String)>>,
@@ -113,6 +120,12 @@ impl Default for Metrics {
             stored_bytes: Family::default(),
             in_flight: Family::default(),
             open_circuits: Family::default(),
+            waiting: Family::default(),
+            up: Family::default(),
+            connections: Family::default(),
+            processes: Family::default(),
+            kept_results: Gauge::default(),
+            kept_bytes: Gauge::default(),
             audit_lines: Counter::default(),
             spans: SpanCounts::default(),
             tools: Mutex::default(),
@@ -150,6 +163,7 @@ impl Default for Metrics {
             "1 while requests to a server are refused because it keeps failing",
             metrics.open_circuits.clone(),
         );
+        metrics.register_states(&mut registry);
         registry.register("audit_lines", "Lines written to the audit log", metrics.audit_lines.clone());
         registry.register("spans", "Spans of traces, by whether they were sent", metrics.spans.0.clone());
         Self { registry, ..metrics }
@@ -157,6 +171,39 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    /// Registers what is measured when the metrics are read.
+    fn register_states(&self, registry: &mut Registry) {
+        for (name, help, family) in [
+            ("requests_waiting", "Requests that wait for a place", &self.waiting),
+            ("upstream_up", "1 if the lists of a server could be read the last time", &self.up),
+            ("upstream_connections", "Open connections to a server", &self.connections),
+            ("upstream_processes", "Processes of a server that is a command", &self.processes),
+        ] {
+            registry.register(name, help, family.clone());
+        }
+        registry.register("store_results", "Results in the store", self.kept_results.clone());
+        registry.register("store_bytes", "Bytes of the results in the store", self.kept_bytes.clone());
+    }
+
+    /// Records the state of a server, and how many requests wait for it.
+    pub(super) fn set_server(&self, server: &ServerState<'_>, waiting: usize) {
+        let of_server = OfServer { server: server.name.into() };
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.waiting.get_or_create(&of_server).set(count(waiting));
+        self.up.get_or_create(&of_server).set(i64::from(server.is_up));
+        self.connections.get_or_create(&of_server).set(count(server.connections));
+        if let Some(processes) = server.processes {
+            self.processes.get_or_create(&of_server).set(count(processes));
+        }
+    }
+
+    /// Records how much the store holds.
+    pub(super) fn set_store(&self, usage: Usage) {
+        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.kept_results.set(count(usage.artifacts));
+        self.kept_bytes.set(count(usage.stored_bytes));
+    }
+
     /// Returns the labels of a tool; those of `other` if [`MAX_TOOLS`] is reached.
     fn of_tool(&self, server: &str, tool: &str) -> OfTool {
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,6 +284,10 @@ mod tests {
         metrics.ended("github", "list_issues", "answered", Duration::from_millis(3));
         metrics.refused("rate");
         metrics.set_open("github", true);
+        let state = ServerState { name: "github", is_up: true, connections: 3, processes: None };
+        metrics.set_server(&state, 7);
+        metrics.set_server(&ServerState { name: "jira", is_up: false, processes: Some(2), ..state }, 0);
+        metrics.set_store(Usage { artifacts: 4, stored_bytes: 5000 });
         let text = metrics.text();
         for line in [
             "tidegate_requests_total{server=\"github\",tool=\"list_issues\",outcome=\"answered\"} 1",
@@ -244,10 +295,18 @@ mod tests {
             "tidegate_refused_total{reason=\"rate\"} 1",
             "tidegate_requests_in_flight{server=\"github\"} 0",
             "tidegate_upstream_circuit_open{server=\"github\"} 1",
+            "tidegate_requests_waiting{server=\"github\"} 7",
+            "tidegate_upstream_up{server=\"github\"} 1",
+            "tidegate_upstream_up{server=\"jira\"} 0",
+            "tidegate_upstream_connections{server=\"github\"} 3",
+            "tidegate_upstream_processes{server=\"jira\"} 2",
+            "tidegate_store_results 4",
+            "tidegate_store_bytes 5000",
             "# EOF",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
+        assert!(!text.contains("tidegate_upstream_processes{server=\"github\"}"), "it has none: {text}");
     }
 
     #[test]

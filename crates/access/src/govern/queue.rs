@@ -1,6 +1,7 @@
-//! A queue that is fair between callers: they take turns, one request each.
+//! A queue for the requests to one server that is fair between callers: they take turns, and nobody can take all places.
 //!
-//! A caller that sends a thousand requests at once delays only itself: the single request of another caller is served next. The
+//! A caller gets a further place only while more places are free than it has. So one caller alone holds at most half of the
+//! places, and the request of another caller starts at once. A caller that sends a thousand requests delays only its own. The
 //! waiting requests of each caller are bounded, and with them the memory; further ones are refused.
 
 use std::collections::{HashMap, VecDeque};
@@ -22,6 +23,8 @@ pub enum NoPlace {
 struct QueueState {
     /// Places that nobody has.
     free: usize,
+    /// How many places each caller has.
+    held: HashMap<Arc<str>, usize>,
     /// The callers with waiting requests, in the order of their turns.
     turns: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Place>>>,
@@ -29,7 +32,56 @@ struct QueueState {
     count: usize,
 }
 
-/// Places for requests, shared fairly.
+impl QueueState {
+    /// Gives a caller a place, if it may have one more; returns whether it did.
+    fn take(&mut self, caller: &Arc<str>) -> bool {
+        let held = self.held.get(caller).copied().unwrap_or_default();
+        if held >= self.free {
+            return false;
+        }
+        self.free -= 1;
+        self.held.insert(Arc::clone(caller), held + 1);
+        true
+    }
+
+    fn give_back(&mut self, caller: &Arc<str>) {
+        self.free += 1;
+        match self.held.get_mut(caller) {
+            Some(held) if *held > 1 => *held -= 1,
+            _ => drop(self.held.remove(caller)),
+        }
+    }
+
+    /// Gives a place to the request whose turn it is; `None` if no waiting caller may have one.
+    fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<Place>)> {
+        let may_take = |caller: &Arc<str>| self.held.get(caller).copied().unwrap_or_default() < self.free;
+        let turn = self.turns.iter().position(may_take)?;
+        let caller = self.turns.remove(turn)?;
+        self.take(&caller);
+        let waiting = self.waiting.get_mut(&caller).expect("a caller with a turn has waiting requests");
+        let request = waiting.pop_front().expect("a caller without waiting requests has no turn");
+        if waiting.is_empty() {
+            self.waiting.remove(&caller);
+        } else {
+            self.turns.push_back(Arc::clone(&caller));
+        }
+        self.count -= 1;
+        Some((caller, request))
+    }
+
+    /// Removes requests that have stopped waiting.
+    fn remove_closed(&mut self) {
+        self.waiting.retain(|_, waiting| {
+            waiting.retain(|request| !request.is_closed());
+            !waiting.is_empty()
+        });
+        let waiting = &self.waiting;
+        self.turns.retain(|caller| waiting.contains_key(caller));
+        self.count = waiting.values().map(VecDeque::len).sum();
+    }
+}
+
+/// Places for the requests to one server, shared fairly.
 pub struct FairQueue {
     state: Mutex<QueueState>,
     max_waiting: usize,
@@ -37,11 +89,29 @@ pub struct FairQueue {
 
 /// A place; dropping it gives it to the next request.
 #[derive(Debug)]
-pub struct Place(Option<Arc<FairQueue>>);
+pub struct Place {
+    queue: Option<Arc<FairQueue>>,
+    caller: Arc<str>,
+}
 
 impl std::fmt::Debug for FairQueue {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("FairQueue").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}
+
+/// Waits for a place. A request whose client is gone leaves the queue when this is dropped.
+struct Turn<'q> {
+    queue: &'q FairQueue,
+    place: Option<oneshot::Receiver<Place>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // A place that has just arrived is given back here, before the queue is locked.
+        if self.place.take().is_some() {
+            self.queue.state().remove_closed();
+        }
     }
 }
 
@@ -67,17 +137,16 @@ impl FairQueue {
     ///
     /// Too many requests of this caller are waiting, or no place became free in time.
     pub async fn place(self: &Arc<Self>, caller: &str, timeout: Duration) -> Result<Place, NoPlace> {
-        let turn = {
+        let caller: Arc<str> = caller.into();
+        let mut turn = {
             let mut state = self.state();
-            if state.free > 0 {
-                state.free -= 1;
-                return Ok(Place(Some(Arc::clone(self))));
+            if state.take(&caller) {
+                return Ok(Place { queue: Some(Arc::clone(self)), caller });
             }
-            if state.waiting.get(caller).is_some_and(|waiting| waiting.len() >= self.max_waiting) {
+            if state.waiting.get(&caller).is_some_and(|waiting| waiting.len() >= self.max_waiting) {
                 return Err(NoPlace::Full);
             }
             let (send, receive) = oneshot::channel();
-            let caller: Arc<str> = caller.into();
             state.count += 1;
             match state.waiting.get_mut(&caller) {
                 Some(waiting) => waiting.push_back(send),
@@ -86,59 +155,37 @@ impl FairQueue {
                     state.waiting.insert(caller, VecDeque::from([send]));
                 }
             }
-            receive
+            Turn { queue: self, place: Some(receive) }
         };
-        match tokio::time::timeout(timeout, turn).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => {
-                self.remove_closed();
-                Err(NoPlace::Timeout)
+        let Some(place) = &mut turn.place else { return Err(NoPlace::Timeout) };
+        match tokio::time::timeout(timeout, place).await {
+            Ok(Ok(place)) => {
+                turn.place = None;
+                Ok(place)
+            }
+            _ => Err(NoPlace::Timeout),
+        }
+    }
+
+    /// Gives free places to the waiting requests that may have them.
+    fn hand_out(self: &Arc<Self>) {
+        loop {
+            let next = self.state().next();
+            let Some((caller, request)) = next else { return };
+            // The receiver may be gone. Emptied, the returned place does not free itself again when it is dropped.
+            if let Err(mut place) = request.send(Place { queue: Some(Arc::clone(self)), caller }) {
+                place.queue = None;
+                self.state().give_back(&place.caller);
             }
         }
-    }
-
-    /// Removes requests that have stopped waiting.
-    fn remove_closed(&self) {
-        let state = &mut *self.state();
-        state.waiting.retain(|_, waiting| {
-            waiting.retain(|request| !request.is_closed());
-            !waiting.is_empty()
-        });
-        let waiting = &state.waiting;
-        state.turns.retain(|caller| waiting.contains_key(caller));
-        state.count = waiting.values().map(VecDeque::len).sum();
-    }
-
-    /// Returns the request whose turn it is; `None`, and one more free place, if none is waiting.
-    fn next(&self) -> Option<oneshot::Sender<Place>> {
-        let mut state = self.state();
-        let Some(caller) = state.turns.pop_front() else {
-            state.free += 1;
-            return None;
-        };
-        let waiting = state.waiting.get_mut(&caller).expect("a caller with a turn has waiting requests");
-        let request = waiting.pop_front().expect("a caller without waiting requests has no turn");
-        if waiting.is_empty() {
-            state.waiting.remove(&caller);
-        } else {
-            state.turns.push_back(caller);
-        }
-        state.count -= 1;
-        Some(request)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Some(queue) = self.0.take() else { return };
-        // A request may be gone by the time its turn comes.
-        while let Some(request) = queue.next() {
-            match request.send(Self(Some(Arc::clone(&queue)))) {
-                Ok(()) => return,
-                // The receiver is gone. Emptied, the returned place does not free itself again when it is dropped.
-                Err(mut place) => place.0 = None,
-            }
-        }
+        let Some(queue) = self.queue.take() else { return };
+        queue.state().give_back(&self.caller);
+        queue.hand_out();
     }
 }
 
@@ -187,6 +234,57 @@ mod tests {
         assert_eq!(queue.waiting(), 0);
         drop(held);
         assert!(queue.place("ada", LONG).await.is_ok());
+    }
+
+    /// However many callers take whatever they get, the next caller finds a place: with 2^n places, n of them cannot take all.
+    #[tokio::test]
+    async fn nobody_can_take_all_places() {
+        for exponent in 1..=9 {
+            let (queue, mut held) = (FairQueue::new(1 << exponent, 100), Vec::new());
+            for greedy in 0..exponent {
+                let caller = format!("greedy {greedy}");
+                let before = held.len();
+                while let Ok(place) = queue.place(&caller, Duration::ZERO).await {
+                    held.push(place);
+                }
+                let free = (1 << exponent) - before;
+                assert_eq!(held.len() - before, free / 2, "it got half of what was left");
+            }
+            assert!(queue.place("ada", Duration::ZERO).await.is_ok(), "{} places", 1 << exponent);
+            drop(held);
+            assert_eq!(queue.state().free, 1 << exponent);
+            assert!(queue.state().held.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_goes_on_when_its_own_requests_end() {
+        let queue = FairQueue::new(4, 100);
+        let mut held =
+            vec![queue.place("busy", LONG).await.unwrap(), queue.place("busy", LONG).await.unwrap()];
+        let waiting = tokio::spawn({
+            let queue = Arc::clone(&queue);
+            async move { queue.place("busy", LONG).await }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(queue.waiting(), 1, "two of four places are free, and none of them is for this caller");
+        drop(held.pop());
+        assert!(waiting.await.unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_client_is_gone_waits_no_more() {
+        let queue = FairQueue::new(1, 1);
+        let _held = queue.place("ada", LONG).await.unwrap();
+        let waiting = tokio::spawn({
+            let queue = Arc::clone(&queue);
+            async move { queue.place("ada", LONG).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(queue.waiting(), 1);
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+        assert_eq!(queue.waiting(), 0);
     }
 
     /// Counts down when it is dropped, even if its task is aborted.

@@ -156,6 +156,52 @@ async fn places_are_given_back_however_a_request_ends() {
     assert!(text.contains("tidegate_requests_in_flight{server=\"github\"} 0"), "{text}");
 }
 
+/// A caller whose calls never end, at a server that is slow for all, delays nobody else.
+#[tokio::test]
+async fn a_greedy_caller_and_a_slow_server_delay_nobody_else() {
+    let settings = QueueSettings { max_in_flight: 8, max_waiting: 4, queue_time: Duration::ZERO };
+    let (governance, _, _) = governance(settings);
+    let (ada, bob) = (principal("key:ada", Limits::default()), principal("key:bob", Limits::default()));
+    let mut held = Vec::new();
+    while let Ok(admitted) = governance.admit(call_of(&ada, "slow")).await {
+        held.push(admitted);
+    }
+    assert_eq!(held.len(), 4, "half of the places");
+    assert_eq!(run(&governance, &bob, "slow", End::Answered).await, Ok(()));
+    assert_eq!(run(&governance, &ada, "other", End::Answered).await, Ok(()), "another server");
+}
+
+#[tokio::test]
+async fn a_trial_whose_client_is_gone_while_it_waits_blocks_nobody() {
+    let settings = QueueSettings { max_in_flight: 2, ..QueueSettings::default() };
+    let (governance, _, _) = governance(settings);
+    let (ada, bob) = (principal("key:ada", Limits::default()), principal("key:bob", Limits::default()));
+    let _held = governance.admit(call_of(&bob, "github")).await.map_err(drop).unwrap();
+    for _ in 0..5 {
+        assert_eq!(run(&governance, &ada, "github", End::Unreachable).await, Ok(()));
+    }
+    assert_eq!(run(&governance, &ada, "github", End::Answered).await, Err(503));
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    // Half of the places is one, which this caller has, so its next request waits.
+    let waiting = governance.admit(call_of(&bob, "github"));
+    assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
+    assert_eq!(run(&governance, &ada, "github", End::Answered).await, Ok(()), "this one is the trial");
+}
+
+#[tokio::test]
+async fn sessions_without_authentication_are_not_counted() {
+    let (governance, _, _) = governance(QueueSettings::default());
+    let nobody = Principal::unauthenticated();
+    let request = Request { session: "s1", ..call_of(&nobody, "github") };
+    governance.admit(request).await.map_err(drop).unwrap().end(End::Answered);
+    assert_eq!(governance.consumed("s1").requests, 0);
+    assert_eq!(
+        run(&governance, &principal("key:ada", Limits::default()), "github", End::Answered).await,
+        Ok(())
+    );
+    assert_eq!(governance.consumed("key:ada").requests, 1);
+}
+
 #[tokio::test]
 async fn the_audit_log_says_who_did_what() {
     let (governance, written, _) = governance(QueueSettings::default());

@@ -60,7 +60,7 @@ async fn setup(timing: Timing) -> Setup {
         keys,
         vec![Arc::clone(&issuer)],
         Roles::new(vec![staff, writer]),
-        None,
+        Some(RESOURCE.into()),
         Arc::clone(&clock) as Arc<dyn Clock>,
     );
     Setup { server, issuer, gateway, clock, ed25519, p256, rsa, key }
@@ -350,12 +350,14 @@ async fn every_bad_token_is_refused() {
     assert_eq!(in_address.status.as_u16(), 400);
     assert!(in_address.www_authenticate.unwrap().starts_with("Bearer error=\"invalid_request\""));
     assert_eq!(setup.gateway.refuse_address(Some("a=1"), RESOURCE), None);
-    // A token of a valid caller is accepted all the same, and one of another resource is not.
-    let good = setup.token(&json!({}));
-    assert!(setup.ask(&good).await.is_ok());
-    let elsewhere =
-        setup.gateway.authenticate(&headers(&[&format!("Bearer {good}")]), "https://b.example/mcp").await;
-    assert_eq!(elsewhere.unwrap_err().status.as_u16(), 401);
+    // A token of a valid caller is accepted all the same, whatever address its client says it called. One for that address is
+    // not: what counts is the address of the gateway in the configuration.
+    let elsewhere = "https://b.example/mcp";
+    for (audience, status) in [(RESOURCE, None), (elsewhere, Some(401))] {
+        let headers = headers(&[&format!("Bearer {}", setup.token(&json!({"aud": audience})))]);
+        let answer = setup.gateway.authenticate(&headers, elsewhere).await;
+        assert_eq!(answer.err().map(|challenge| challenge.status.as_u16()), status, "{audience}");
+    }
 }
 
 #[tokio::test]
@@ -439,7 +441,7 @@ async fn roles_decide_what_a_caller_may_use() {
     assert!(writer.may(write) && staff.may(write) && !reader.may(write));
     assert!(!writer.may(Use { server: "payroll", tool: Some("pay") }));
     assert_eq!((writer.tier_for(write), staff.tier_for(write)), (Tier::ReadWrite, Tier::Admin));
-    let step_up = setup.gateway.step_up(&reader, write, RESOURCE).unwrap();
+    let step_up = setup.gateway.step_up(&reader, write, Tier::Read, RESOURCE).unwrap();
     assert_eq!(step_up.status.as_u16(), 403);
     assert_eq!(
         step_up.www_authenticate,
@@ -449,9 +451,13 @@ async fn roles_decide_what_a_caller_may_use() {
         ))
     );
     let other = Use { server: "payroll", tool: Some("pay") };
-    assert_eq!(setup.gateway.step_up(&reader, other, RESOURCE), None, "no scope would allow it");
+    assert_eq!(setup.gateway.step_up(&reader, other, Tier::Read, RESOURCE), None, "no scope would allow it");
     let key = setup.ask(&setup.key).await.unwrap();
-    assert_eq!(setup.gateway.step_up(&key, write, RESOURCE), None, "a key has no scopes to ask for");
+    assert_eq!(
+        setup.gateway.step_up(&key, write, Tier::Read, RESOURCE),
+        None,
+        "a key has no scopes to ask for"
+    );
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use crate::ui;
 
 /// Make a key for a caller of the gateway
 ///
-/// Prints a new key, for the caller alone, and the section to add to the configuration, which holds only the key's
-/// hash. Nothing is stored.
+/// Prints a new key and the section to add to the configuration, which holds only the key's hash. Give the key only to the
+/// caller. Nothing is stored.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate gateway key ada")]
 pub(super) struct Arguments {

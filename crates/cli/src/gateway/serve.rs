@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     });
     let options = Options { address: arguments.http, safety, ready };
     let (file, running) = (arguments.config.clone(), Arc::clone(&gateway));
-    runtime.spawn(reload_when_told(file, running));
+    runtime.spawn(reload_on_sighup(file, running));
     let served = runtime.block_on(serve(Backend::Gateway(Arc::clone(&gateway), tls), options));
     runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     gateway.finish();
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 
 /// Reads the configuration again whenever SIGHUP says so; one with a mistake changes nothing.
 #[cfg(unix)]
-async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
+async fn reload_on_sighup(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
     use tokio::signal::unix::{SignalKind, signal};
 
     let Ok(mut told) = signal(SignalKind::hangup()) else { return };
@@ -98,7 +98,7 @@ async fn reload_when_told(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
 
 /// Other systems have no such signal.
 #[cfg(not(unix))]
-async fn reload_when_told(_: Option<PathBuf>, _: Arc<RunningGateway>) {}
+async fn reload_on_sighup(_: Option<PathBuf>, _: Arc<RunningGateway>) {}
 
 /// Returns whether lines of the log are JSON.
 fn logs_json(config: &Config) -> bool {
@@ -119,7 +119,7 @@ fn database(
 fn gateway(config: &Config) -> Result<Gateway, CommandError> {
     let (place, settings) = (config.place(), store_settings(config)?);
     check_shared(&place, &settings)?;
-    let upstreams = upstreams::read(config, place.remote().is_some())?;
+    let upstreams = upstreams::read(config)?;
     if upstreams.is_empty() {
         return Err(CommandError::bad_input("the configuration names no server")
             .hint(format!("add a section [upstream.NAME] with a command or a url to {FILE_NAME}")));

@@ -19,10 +19,10 @@ const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const PATH: &str = "/v1/traces";
 /// Headers of the collector, such as its key, as `name=value,name=value`.
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
-/// What the spans are of.
+/// The service name of spans.
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 const DEFAULT_SERVICE: &str = "tidegate-gateway";
-/// Whether there are no traces after all, if it is `true`.
+/// Disables traces if `true`.
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 
 /// Returns what takes spans, if there is a collector.
@@ -39,7 +39,7 @@ pub(super) fn read(access: &Access, counts: SpanCounts) -> Result<Option<Arc<dyn
     let collector = Remote::new(&address, headers);
     let collector = collector
         .map_err(|_| {
-            CommandError::bad_input(format!("traces cannot be sent to {address:?}: it is no address of HTTP"))
+            CommandError::bad_input(format!("traces cannot be sent to {address:?}: not an HTTP URL"))
         })
         .map_err(of_collector)?;
     let service = variable(SERVICE).unwrap_or_else(|| DEFAULT_SERVICE.to_owned());

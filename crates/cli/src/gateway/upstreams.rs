@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidegate_config::{
-    Config, Upstream, UpstreamSharing, UpstreamTarget as Target, UserCredential, UserCredentialPlace,
+    Config, Upstream, UpstreamSharing, UpstreamTargetSetting, UserCredentialPlace, UserCredentialSetting,
 };
 use tidegate_gate::policy::Rules;
 use tidegate_proxy::http::gateway::{
-    CredentialPlace, Sharing, UpstreamSettings, UpstreamTarget, UserCredential as Sent,
+    CredentialPlace, Sharing, UpstreamSettings, UpstreamTarget, UserCredential,
 };
 use tidegate_proxy::http::{Remote, header_of};
 use tidegate_store::Credential;
@@ -17,17 +17,12 @@ use tidegate_store::Credential;
 use crate::error::CommandError;
 use crate::run::required_variable;
 
-/// Reads the servers of a configuration. `has_replicas` says that other processes may serve the same callers.
-pub(super) fn read(config: &Config, has_replicas: bool) -> Result<Vec<UpstreamSettings>, CommandError> {
-    config.upstreams().into_iter().map(|upstream| settings(config, upstream, has_replicas)).collect()
+/// Reads the servers of a configuration.
+pub(super) fn read(config: &Config) -> Result<Vec<UpstreamSettings>, CommandError> {
+    config.upstreams().into_iter().map(|upstream| settings(config, upstream)).collect()
 }
 
-fn settings(
-    config: &Config,
-    upstream: Upstream,
-    has_replicas: bool,
-) -> Result<UpstreamSettings, CommandError> {
-    check_affinity(&upstream, has_replicas)?;
+fn settings(config: &Config, upstream: Upstream) -> Result<UpstreamSettings, CommandError> {
     let policies = Arc::new(config.policies(&upstream.name, Rules::default()));
     Ok(UpstreamSettings {
         target: target(&upstream)?,
@@ -52,28 +47,10 @@ fn settings(
     })
 }
 
-/// Refuses a process of a single caller where the next request of this caller may reach another replica, whose process
-/// knows nothing of what came before.
-fn check_affinity(upstream: &Upstream, has_replicas: bool) -> Result<(), CommandError> {
-    let is_process = matches!(upstream.target, Target::Command { .. });
-    let is_of_caller = matches!(upstream.sharing, UpstreamSharing::Auto | UpstreamSharing::Caller);
-    if !(has_replicas && is_process && is_of_caller) {
-        return Ok(());
-    }
-    let name = &upstream.name;
-    Err(CommandError::bad_input(format!(
-        "[upstream.{name}] has a process for each caller, but [store] url lets several replicas serve the same caller"
-    ))
-    .hint(format!(
-        "in [upstream.{name}], set sharing = \"shared\" if callers may share one process, or \"sticky\" if the requests \
-         of a caller always reach the same replica"
-    )))
-}
-
 fn target(upstream: &Upstream) -> Result<UpstreamTarget, CommandError> {
     let of_upstream = |error: CommandError| error.hint(format!("see [upstream.{}]", upstream.name));
     match &upstream.target {
-        Target::Command { command, env, env_from, env_file } => {
+        UpstreamTargetSetting::Command { command, env, env_from, env_file } => {
             let mut environment = env.clone();
             for (name, from) in env_from {
                 environment.push((name.clone(), required_variable(from).map_err(of_upstream)?));
@@ -84,7 +61,7 @@ fn target(upstream: &Upstream) -> Result<UpstreamTarget, CommandError> {
             let command = command.iter().map(OsString::from).collect();
             Ok(UpstreamTarget::Command { command, environment })
         }
-        Target::Url { url, header_env, bearer_env, bearer_file } => {
+        UpstreamTargetSetting::Url { url, header_env, bearer_env, bearer_file } => {
             let mut headers = hyper::HeaderMap::new();
             let mut put = |name: &str, value: &str| {
                 let (name, value) = header_of(name, value).map_err(CommandError::bad_input)?;
@@ -109,7 +86,7 @@ fn target(upstream: &Upstream) -> Result<UpstreamTarget, CommandError> {
 }
 
 /// Returns where the credential of each caller goes, with the one that the gateway reads lists with.
-fn user_credential(name: &str, user: &UserCredential) -> Result<Sent, CommandError> {
+fn user_credential(name: &str, user: &UserCredentialSetting) -> Result<UserCredential, CommandError> {
     let of_upstream = |error: CommandError| error.hint(format!("see [upstream.{name}]"));
     let place = match &user.place {
         UserCredentialPlace::Bearer => CredentialPlace::Bearer,
@@ -129,7 +106,7 @@ fn user_credential(name: &str, user: &UserCredential) -> Result<Sent, CommandErr
             || CommandError::bad_input("the credential to read lists with cannot be sent in a header");
         Credential::new(&text).ok_or_else(invalid).map_err(of_upstream)
     };
-    Ok(Sent { place, of_gateway: list.map(credential).transpose()? })
+    Ok(UserCredential { place, of_gateway: list.map(credential).transpose()? })
 }
 
 /// Reads a secret from a file, without the line end that editors add.

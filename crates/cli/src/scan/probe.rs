@@ -18,14 +18,13 @@ use super::table::{ListedTool, Scan, ToolResults};
 use crate::error::CommandError;
 use crate::mcp_client::{McpClient, RequestError};
 use crate::run::{host_name, required_variable, server_name};
+use crate::system::EMPTY_FILE;
 use crate::ui::{self, Progress};
 
 /// The largest result that is measured.
 const MAX_RESULT_BYTES: u64 = 64 << 20;
 /// How long a server may take to start; a launcher may download it first.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// An empty configuration.
-const EMPTY_CONFIG: &str = "/dev/null";
 
 /// Starts the server and measures it.
 pub(super) fn run(arguments: &Arguments) -> Result<Scan, CommandError> {
@@ -117,7 +116,7 @@ fn measure(
 
 fn command(arguments: &Arguments) -> Result<Command, CommandError> {
     let mut command = Command::new(std::env::current_exe().map_err(CommandError::failed)?);
-    command.args(["run", "--observe", "--ephemeral", "--config", EMPTY_CONFIG]);
+    command.args(["run", "--observe", "--ephemeral", "--config", EMPTY_FILE]);
     command.args(["--max-result-bytes", &MAX_RESULT_BYTES.to_string()]);
     if arguments.url.is_some() || arguments.url_env.is_some() {
         command.args(arguments.url.iter().flat_map(|url| ["--url", url]));

@@ -10,6 +10,7 @@ use crate::error::CommandError;
 /// The bytes of stdin.
 pub(super) enum Stdin {
     /// A redirected file.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix tells it from a pipe here"))]
     File { file: File, length: u64 },
     /// Anything else, such as the content of a pipe.
     Memory(Vec<u8>),

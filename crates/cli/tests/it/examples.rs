@@ -28,7 +28,7 @@ const BEFORE: [(&str, &str); 4] = [
         "gateway credential",
         "mkdir -p ~/.config/tidegate && tidegate store key -o ~/store.key && { \
          printf '[store]\\nencryption_key_file = \"~/store.key\"\\n'; tidegate gateway key ada | tail -n 2; \
-         printf '[gateway.issuer.login]\\nissuer = \"https://login.example\"\\n'; \
+         printf '[gateway.issuer.login]\\nissuer = \"https://login.example\"\\naudience = \"tidegate\"\\n'; \
          printf '[upstream.github]\\nurl = \"http://127.0.0.1:9/mcp\"\\ncredentials = \"user\"\\n'; \
          } > ~/.config/tidegate/tidegate.toml && echo s3cret > token && \
          tidegate gateway credential set --owner key:ada --upstream github < token",

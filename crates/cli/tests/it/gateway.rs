@@ -260,15 +260,19 @@ fn a_session_outlives_the_process_that_began_it() {
 #[test]
 fn sessions_have_processes_of_their_own_up_to_a_limit() {
     let home = tempfile::tempdir().unwrap();
-    let gateway = Gateway::start(home.path(), &section("one", "max_processes = 3\nqueue_seconds = 1"));
+    let gateway = Gateway::start(home.path(), &section("one", "max_processes = 2\nqueue_seconds = 1"));
     let (mut one, mut two) = (gateway.client(), gateway.client());
     one.call("one__rows", json!({"n": 1}));
     let seen = two.call("one__seen", json!({}));
     assert!(!seen.contains("\"rows\""), "another session has another process: {seen}");
-    // The third process reads the lists.
+    for client in [&one, &two] {
+        let mut busy = Connection::to(gateway.port);
+        busy.send("POST", &[("Mcp-Session-Id", &client.session)], &call(5, "one__never", json!({})));
+        assert_eq!(busy.reply_head(), 200);
+    }
     let mut three = gateway.client();
     let full = three.call("one__echo", json!({"value": "x"}));
-    assert!(full.contains("all 3 of its processes are in use") && full.contains("try again"), "{full}");
+    assert!(full.contains("all 2 of its processes are in use") && full.contains("try again"), "{full}");
     one.connection.send("DELETE", &[("Mcp-Session-Id", &one.session)], "");
     assert_eq!(one.connection.reply().status, 200);
     repeat("its process is free", || three.call("one__echo", json!({"value": "x"})) == "x");

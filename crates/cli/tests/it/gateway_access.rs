@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, section, two};
-use crate::http::{Connection, Remote, Reply, modern, modern_headers};
+use crate::gateway::{Gateway, asking, section, two};
+use crate::http::{Connection, Remote, Reply, call, modern, modern_headers};
 use crate::session::handle;
 
 /// Returns a new key and the section of the configuration for its caller.
@@ -190,12 +190,14 @@ fn results_and_sessions_belong_to_their_caller() {
         let other = bob.text("result_query", arguments.clone());
         assert!(other.contains("no result is kept"), "{arguments}: {other}");
     }
-    let page = ada.text("result_query", json!({"id": id, "page": 1}));
-    let cursor = page.split("\"cursor\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    if let Some(cursor) = cursor {
-        let other = bob.text("result_query", json!({"cursor": cursor}));
-        assert!(!other.contains("issue 1"), "{other}");
-    }
+    // Pages are named by their number; a query that does not fit continues by a cursor.
+    let part = ada.text("result_query", json!({"id": id, "sql": "select * from t"}));
+    let cursor = part.split("\"cursor\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let next = json!({"id": id, "cursor": cursor.unwrap_or_else(|| panic!("no cursor: {part}"))});
+    let continued = ada.text("result_query", next.clone());
+    assert!(continued.contains("issue ") && continued != part, "{continued}");
+    let other = bob.text("result_query", next);
+    assert!(other.contains("no result is kept") && !other.contains("issue "), "{other}");
     let joined = bob.text("one__rows", json!({"n": 300}));
     let sql = format!("select count(*) from t join \"{id}\" o using (number)");
     let joined = bob.text("result_query", json!({"id": handle(&joined), "sql": sql}));
@@ -210,6 +212,35 @@ fn results_and_sessions_belong_to_their_caller() {
     bob.headers[1] = session;
     let stolen = bob.call("one__rows", json!({"n": 0}));
     assert!(matches!(stolen.status, 403 | 404), "{}: {}", stolen.status, stolen.text());
+}
+
+/// The id of a question is easy to guess; only an answer in the session of the asked client counts.
+#[test]
+fn a_question_of_a_server_is_answered_by_the_asked_client_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let callers = ["ada", "bob"].map(|name| key(home.path(), name));
+    let config = asking("one", "") + &callers[0].1 + &callers[1].1;
+    let gateway = Gateway::start(home.path(), &config);
+    let [mut ada, mut bob] = callers.map(|(key, _)| Caller::new(&gateway, &key));
+    let mut stream = Connection::to(gateway.port);
+    let headers: Vec<(&str, &str)> =
+        ada.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    stream.send("POST", &headers, &call(50, "one__ask", json!({})));
+    assert_eq!(stream.reply_head(), 200);
+    let asked = stream.next_event();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let answer = |name: &str| {
+        let result = json!({"action": "accept", "content": {"name": name}});
+        json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string()
+    };
+    assert_eq!(bob.post(&answer("bob")).status, 202, "it is an answer to nothing");
+    let own = std::mem::replace(&mut bob.headers[1], ada.headers[1].clone());
+    assert_eq!(bob.post(&answer("bob")).status, 404, "it is not his session");
+    bob.headers[1] = own;
+    assert_eq!(ada.post(&answer("ada")).status, 202);
+    let answered = stream.next_event();
+    let text = answered["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answered}"));
+    assert!(text.contains("ada") && !text.contains("bob"), "{text}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ struct Announced {
     name: String,
 }
 
-struct Rig {
+struct ReplicaRun {
     port: u16,
     keys: Vec<String>,
     calls: u64,
@@ -80,7 +80,7 @@ struct Rig {
     violations: Mutex<Vec<String>>,
 }
 
-impl Rig {
+impl ReplicaRun {
     fn new(port: u16, keys: Vec<String>, calls: u64) -> Self {
         Self {
             port,
@@ -114,7 +114,7 @@ impl Rig {
 
 /// A caller with a key: with a session, or without.
 struct Caller<'r> {
-    rig: &'r Rig,
+    run: &'r ReplicaRun,
     number: u64,
     authorization: String,
     session: Option<String>,
@@ -123,13 +123,13 @@ struct Caller<'r> {
 }
 
 impl<'r> Caller<'r> {
-    fn new(rig: &'r Rig, number: u64) -> Self {
-        let authorization = format!("Bearer {}", rig.keys[number as usize]);
-        Self { rig, number, authorization, session: None, connection: None, left: 0 }
+    fn new(run: &'r ReplicaRun, number: u64) -> Self {
+        let authorization = format!("Bearer {}", run.keys[number as usize]);
+        Self { run, number, authorization, session: None, connection: None, left: 0 }
     }
 
-    fn with_session(rig: &'r Rig, number: u64) -> Self {
-        let mut caller = Self::new(rig, number);
+    fn with_session(run: &'r ReplicaRun, number: u64) -> Self {
+        let mut caller = Self::new(run, number);
         caller.session = Some(caller.initialize());
         caller
     }
@@ -145,8 +145,8 @@ impl<'r> Caller<'r> {
                 Ok(reply) if reply.status == 200 => {
                     return reply.header("mcp-session-id").unwrap().to_owned();
                 }
-                Ok(reply) => self.rig.wrong(format!("initialize: {} {}", reply.status, reply.text())),
-                Err(_) => self.rig.note_cut("initialize", began),
+                Ok(reply) => self.run.wrong(format!("initialize: {} {}", reply.status, reply.text())),
+                Err(_) => self.run.note_cut("initialize", began),
             }
             self.connection = None;
             std::thread::sleep(PAUSE);
@@ -163,7 +163,7 @@ impl<'r> Caller<'r> {
         self.left -= 1;
         let open = match self.connection.take() {
             Some(open) => open,
-            None => Connection::with_patience(self.rig.port, PATIENCE)?,
+            None => Connection::with_patience(self.run.port, PATIENCE)?,
         };
         Ok(self.connection.insert(open))
     }
@@ -188,7 +188,7 @@ impl<'r> Caller<'r> {
             Ok(reply) => self.only_answer(&reply, id, tool),
             Err(_) => {
                 self.connection = None;
-                self.rig.note_cut(tool, began);
+                self.run.note_cut(tool, began);
                 std::thread::sleep(PAUSE);
                 None
             }
@@ -209,7 +209,7 @@ impl<'r> Caller<'r> {
         let (answer, more) = (answers.next(), answers.next());
         let is_good = more.is_none() && answer.as_ref().is_some_and(|answer| answer["id"] == id);
         if !is_good {
-            self.rig.wrong(format!("{tool} of {} got {} {text}", self.number, reply.status));
+            self.run.wrong(format!("{tool} of {} got {} {text}", self.number, reply.status));
             return None;
         }
         answer
@@ -225,28 +225,28 @@ impl<'r> Caller<'r> {
         let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
         let is_error = answer.get("error").is_some() || answer["result"]["isError"] == json!(true);
         if is_error {
-            self.rig.errors.fetch_add(1, Ordering::Relaxed);
+            self.run.errors.fetch_add(1, Ordering::Relaxed);
             if matches!(fault, "" | "slow") {
-                self.rig.wrong(format!("{tag} of {} failed: {answer}", self.number));
+                self.run.wrong(format!("{tag} of {} failed: {answer}", self.number));
             }
             return;
         }
-        self.rig.results.fetch_add(1, Ordering::Relaxed);
+        self.run.results.fetch_add(1, Ordering::Relaxed);
         if !matches!(fault, "" | "slow") {
-            return self.rig.wrong(format!("{tag} did not fail: {answer}"));
+            return self.run.wrong(format!("{tag} did not fail: {answer}"));
         }
         if count < LARGE_ROWS {
             if text != rows(tag, self.number, count) {
-                self.rig.wrong(format!("{tag} of {} got {answer}", self.number));
+                self.run.wrong(format!("{tag} of {} got {answer}", self.number));
             }
             return;
         }
         if !text.starts_with("one__work returned 120 rows") {
-            return self.rig.wrong(format!("{tag} of {} is not shaped: {answer}", self.number));
+            return self.run.wrong(format!("{tag} of {} is not shaped: {answer}", self.number));
         }
         let announced = Announced { caller: self.number, tag, name: handle(text) };
         self.check_kept(&announced);
-        self.rig.announced.lock().unwrap().push(announced);
+        self.run.announced.lock().unwrap().push(announced);
     }
 
     /// Reads a result back, as often as it takes: reading changes nothing.
@@ -275,12 +275,12 @@ impl<'r> Caller<'r> {
             .filter_map(|digits| digits.parse().ok())
             .collect();
         if !found.windows(numbers.len()).any(|window| window == numbers) {
-            self.rig.wrong(format!("{name} of {caller} ({tag}) reads {read}, not {numbers:?}"));
+            self.run.wrong(format!("{name} of {caller} ({tag}) reads {read}, not {numbers:?}"));
         }
         let row = tag % LARGE_ROWS;
         let note = self.read(&json!({"id": name, "path": format!("/{row}/note")}));
         if !note.contains(expected[row as usize]["note"].as_str().unwrap().trim()) {
-            self.rig.wrong(format!("row {row} of {name} reads {note}"));
+            self.run.wrong(format!("row {row} of {name} reads {note}"));
         }
     }
 
@@ -288,21 +288,21 @@ impl<'r> Caller<'r> {
     fn check_foreign(&mut self, announced: &Announced) {
         let read = self.read(&json!({"id": announced.name, "path": "/0"}));
         if !read.contains("no result is kept") {
-            self.rig
+            self.run
                 .wrong(format!("{} reads {} of {}: {read}", self.number, announced.name, announced.caller));
         }
     }
 }
 
 /// Makes calls as one caller, of which every second one has a session.
-fn make_calls(rig: &Rig, number: u64) {
+fn make_calls(run: &ReplicaRun, number: u64) {
     let mut caller = match number.is_multiple_of(2) {
-        true => Caller::with_session(rig, number),
-        false => Caller::new(rig, number),
+        true => Caller::with_session(run, number),
+        false => Caller::new(run, number),
     };
     loop {
-        let tag = rig.next.fetch_add(1, Ordering::Relaxed);
-        if tag >= rig.calls {
+        let tag = run.next.fetch_add(1, Ordering::Relaxed);
+        if tag >= run.calls {
             return;
         }
         caller.work(Work::of(tag));
@@ -310,18 +310,23 @@ fn make_calls(rig: &Rig, number: u64) {
 }
 
 /// Kills one replica after the other, and starts it again.
-fn kill_in_turns(rig: &Rig, balancer: &Balancer, replicas: &mut [Gateway], start: impl Fn() -> Gateway) {
+fn kill_in_turns(
+    run: &ReplicaRun,
+    balancer: &Balancer,
+    replicas: &mut [Gateway],
+    start: impl Fn() -> Gateway,
+) {
     for turn in 0.. {
         let until = Instant::now() + CALM;
         while Instant::now() < until {
-            if rig.is_over.load(Ordering::SeqCst) {
+            if run.is_over.load(Ordering::SeqCst) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         let number = turn % replicas.len();
         balancer.set(number, 0);
-        rig.kills.lock().unwrap().push(Instant::now());
+        run.kills.lock().unwrap().push(Instant::now());
         replicas[number].child.kill().unwrap();
         replicas[number] = start();
         balancer.set(number, replicas[number].port);
@@ -352,39 +357,39 @@ fn nothing_is_lost_crossed_or_run_twice_while_replicas_die() {
     for (number, replica) in replicas.iter().enumerate() {
         balancer.set(number, replica.port);
     }
-    let rig = Rig::new(balancer.port, keys, calls);
+    let run = ReplicaRun::new(balancer.port, keys, calls);
     let began = Instant::now();
     std::thread::scope(|scope| {
-        let killer = scope.spawn(|| kill_in_turns(&rig, &balancer, &mut replicas, start));
+        let killer = scope.spawn(|| kill_in_turns(&run, &balancer, &mut replicas, start));
         let callers: Vec<_> = (0..CALLERS)
             .map(|number| {
                 scope.spawn({
-                    let rig = &rig;
-                    move || make_calls(rig, number)
+                    let run = &run;
+                    move || make_calls(run, number)
                 })
             })
             .collect();
         let ended: Vec<bool> = callers.into_iter().map(|caller| caller.join().is_ok()).collect();
-        rig.is_over.store(true, Ordering::SeqCst);
+        run.is_over.store(true, Ordering::SeqCst);
         killer.join().unwrap();
         assert!(ended.iter().all(|ended| *ended), "a caller panicked");
     });
     let seconds = began.elapsed().as_secs();
-    check(&rig, &server, seconds);
+    check(&run, &server, seconds);
 }
 
 /// Checks what is left when all calls are made.
 #[expect(clippy::print_stderr, reason = "the figures of a long run")]
-fn check(rig: &Rig, server: &CountingServer, seconds: u64) {
-    let announced = std::mem::take(&mut *rig.announced.lock().unwrap());
+fn check(run: &ReplicaRun, server: &CountingServer, seconds: u64) {
+    let announced = std::mem::take(&mut *run.announced.lock().unwrap());
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 while let Some(result) = announced.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                    Caller::new(rig, result.caller).check_kept(result);
+                    Caller::new(run, result.caller).check_kept(result);
                     let other = (result.caller + 1 + result.tag % (CALLERS - 1)) % CALLERS;
-                    Caller::new(rig, other).check_foreign(result);
+                    Caller::new(run, other).check_foreign(result);
                 }
             });
         }
@@ -392,13 +397,13 @@ fn check(rig: &Rig, server: &CountingServer, seconds: u64) {
     let runs = server.runs();
     let twice: Vec<_> = runs.iter().filter(|(_, count)| **count > 1).collect();
     let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let (results, errors, cut) = (number(&rig.results), number(&rig.errors), number(&rig.cut));
-    let violations = rig.violations.lock().unwrap();
+    let (results, errors, cut) = (number(&run.results), number(&run.errors), number(&run.cut));
+    let violations = run.violations.lock().unwrap();
     eprintln!(
         "{} calls of {CALLERS} callers in {seconds} s: {results} results, {errors} errors, {cut} cut by {} kills, \
          {} results kept and read back, {} calls run, {} of them twice, {} violations",
-        rig.calls,
-        rig.kills.lock().unwrap().len(),
+        run.calls,
+        run.kills.lock().unwrap().len(),
         announced.len(),
         runs.len(),
         twice.len(),
@@ -408,7 +413,7 @@ fn check(rig: &Rig, server: &CountingServer, seconds: u64) {
     let shown: Vec<&String> = violations.iter().take(5).collect();
     assert!(violations.is_empty(), "{} violations: {shown:#?}", violations.len());
     assert!(
-        results + errors <= rig.calls && results + errors + cut >= rig.calls,
+        results + errors <= run.calls && results + errors + cut >= run.calls,
         "every call is answered or cut"
     );
     assert!(runs.len() as u64 >= results && !announced.is_empty());
@@ -426,17 +431,17 @@ fn a_thousand_idle_sessions_take_little_memory() {
     let config = format!("[upstream.one]\nurl = {:?}\n{sections}", server.url);
     let gateway = Gateway::start(home.path(), &config);
     let before = resident_megabytes(gateway.child.id());
-    let rig = Rig::new(gateway.port, keys, SESSIONS);
+    let run = ReplicaRun::new(gateway.port, keys, SESSIONS);
     let idle: Vec<Caller<'_>> = (0..SESSIONS)
         .map(|number| {
-            let mut caller = Caller::with_session(&rig, number);
+            let mut caller = Caller::with_session(&run, number);
             caller.work(Work { tag: number, rows: 2, fault: "" });
             caller
         })
         .collect();
     let after = resident_megabytes(gateway.child.id());
     eprintln!("{} idle sessions: {after} MB resident, before them {before} MB", idle.len());
-    assert!(rig.violations.lock().unwrap().is_empty(), "{:?}", rig.violations.lock().unwrap());
+    assert!(run.violations.lock().unwrap().is_empty(), "{:?}", run.violations.lock().unwrap());
     assert!(after < MAX_MEGABYTES, "{after} MB");
 }
 

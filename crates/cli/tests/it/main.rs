@@ -18,13 +18,31 @@ mod gateway;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_access;
 #[cfg(all(unix, feature = "gateway"))]
+mod gateway_asked;
+#[cfg(all(unix, feature = "gateway"))]
 mod gateway_credentials;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_failures;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_login;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_matrix;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_permission;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_places;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_reload;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_replicas_faults;
 #[cfg(all(unix, feature = "gateway"))]
 mod gateway_seen;
+#[cfg(all(unix, feature = "gateway"))]
+mod gateway_tasks;
+#[cfg(target_os = "linux")]
+mod gateway_unused;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod http;

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use super::decimal::{Decimal, Digits, FRACTION_DIGITS, WideFloat};
 use super::ordered_sample::OrderedSample;
 use super::sum::Sum;
+use super::trend::Trend;
 use crate::hash;
 
 /// A number read from its text.
@@ -274,12 +275,8 @@ pub(crate) struct NumberStats {
     pub(crate) integers: u64,
     pub(crate) min: KeptNumber,
     pub(crate) max: KeptNumber,
-    /// How often a number is larger, or smaller, than the one before it; shows whether the column is sorted.
-    rises: u64,
-    falls: u64,
+    trend: Trend,
     last: KeptNumber,
-    /// Whether the numbers of several fields were merged, so that their order is not known.
-    merged: bool,
     sum: Sum,
     sample: OrderedSample,
 }
@@ -292,11 +289,7 @@ impl NumberStats {
             self.min.set(number, at);
             self.max.set(number, at);
         } else {
-            match self.last.compare(number) {
-                Ordering::Less => self.falls += 1,
-                Ordering::Greater => self.rises += 1,
-                Ordering::Equal => {}
-            }
+            self.trend.note(self.last.compare(number));
             match self.min.compare(number) {
                 Ordering::Less => self.min.set(number, at),
                 Ordering::Equal => self.min.count += 1,
@@ -317,7 +310,7 @@ impl NumberStats {
 
     /// Forgets the order of the numbers, since the last one added is the first in the data, at offset `at`.
     pub(crate) fn forget_order(&mut self, at: u64) {
-        self.merged = true;
+        self.trend.forget();
         for extreme in [&mut self.min, &mut self.max] {
             if self.last.compare(&extreme.number()).is_eq() {
                 extreme.at = at;
@@ -345,7 +338,7 @@ impl NumberStats {
                 _ => {}
             }
         }
-        self.merged = true;
+        self.trend.forget();
         self.count += other.count;
         self.integers += other.integers;
         self.sum.merge(&other.sum);
@@ -372,7 +365,7 @@ impl NumberStats {
     /// Returns values in order, one of each stretch of equal length; empty if the order is not known.
     pub(crate) fn course(&self) -> &[f64] {
         let finite = self.min.value.is_finite() && self.max.value.is_finite();
-        if self.merged || !finite { &[] } else { self.sample.values() }
+        if self.trend.is_known() && finite { self.sample.values() } else { &[] }
     }
 
     /// Returns whether not all numbers are equal.
@@ -382,17 +375,17 @@ impl NumberStats {
 
     /// Returns whether each number is larger than the one before it.
     pub(crate) fn is_rising(&self) -> bool {
-        !self.merged && self.count > 2 && self.rises == self.count - 1
+        self.trend.is_rising(self.count)
     }
 
     /// Returns whether each number is smaller than the one before it.
     pub(crate) fn is_falling(&self) -> bool {
-        !self.merged && self.count > 2 && self.falls == self.count - 1
+        self.trend.is_falling(self.count)
     }
 
     /// Returns whether the numbers only ever rise or only ever fall.
     pub(crate) fn is_sorted(&self) -> bool {
-        !self.merged && self.count > 2 && (self.falls == 0) != (self.rises == 0)
+        self.trend.is_sorted(self.count)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::number::NumberStats;
 use super::time::Time;
+use super::trend::Trend;
 
 /// How many values of each type a node has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,11 +92,8 @@ pub(crate) struct TimeStats {
     pub(crate) count: u64,
     pub(crate) min: KeptTime,
     pub(crate) max: KeptTime,
+    trend: Trend,
     last: Time,
-    rises: u64,
-    falls: u64,
-    /// Whether the times of several nodes were merged, so that their order is not known.
-    merged: bool,
 }
 
 /// A point in time that is kept as written.
@@ -121,14 +119,13 @@ impl KeptTime {
 impl TimeStats {
     /// Returns whether the times only ever rise or only ever fall.
     pub(crate) fn is_sorted(&self) -> bool {
-        !self.merged && self.count > 2 && (self.falls == 0) != (self.rises == 0)
+        self.trend.is_sorted(self.count)
     }
 
     #[inline]
     pub(super) fn add(&mut self, time: Time, raw: &[u8]) {
         if self.count > 0 {
-            self.rises += u64::from(time > self.last);
-            self.falls += u64::from(time < self.last);
+            self.trend.note(time.cmp(&self.last));
         }
         self.last = time;
         if self.count == 0 || time < self.min.time {
@@ -142,7 +139,7 @@ impl TimeStats {
 
     /// Forgets the order of the times.
     pub(super) fn forget_order(&mut self) {
-        self.merged = true;
+        self.trend.forget();
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -151,7 +148,8 @@ impl TimeStats {
             self.add(other.min.time, &other.min.raw);
             self.add(other.max.time, &other.max.raw);
             // The two calls above counted two values, however many there were.
-            (self.count, self.merged) = (count, true);
+            self.count = count;
+            self.trend.forget();
         }
     }
 }

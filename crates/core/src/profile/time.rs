@@ -5,7 +5,7 @@
 //! counts as UTC.
 
 /// The maximum number of decimal places of a second; a text with more of them is not a time.
-const FRACTION_DIGITS: usize = 18;
+const MAX_SECOND_DECIMALS: usize = 18;
 
 /// The time since the beginning of 1970 in UTC. The derived order is that of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -102,7 +102,7 @@ fn clock(date: i64, raw: &[u8]) -> Option<Time> {
     let mut fraction = 0;
     if let Some((b'.' | b',', places)) = rest.split_first() {
         let end = places.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(places.len());
-        let missing = FRACTION_DIGITS.checked_sub(end)? as u32;
+        let missing = MAX_SECOND_DECIMALS.checked_sub(end)? as u32;
         fraction = digits(places, 0, end)? as u64 * 10u64.pow(missing);
         rest = &places[end..];
     }

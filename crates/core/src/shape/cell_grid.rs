@@ -25,12 +25,12 @@ const MAX_PLACES_PER_CELL: u64 = 4;
 
 /// A list of cells.
 pub(crate) struct CellGrid<'t> {
-    place: Place<'t>,
+    place: CellAddress<'t>,
     value: &'t Field,
 }
 
 /// Where a cell says its place is.
-enum Place<'t> {
+enum CellAddress<'t> {
     /// The fields of its row and its column.
     Axes(&'t Field, &'t Field),
     /// The field of its address.
@@ -69,9 +69,13 @@ impl<'t> CellGrid<'t> {
             ([one, two, ..], _) => {
                 let places = distinct(node(one)) * distinct(node(two));
                 (table.count..=table.count * MAX_PLACES_PER_CELL).contains(&places).then_some(())?;
-                if is_row(two) || is_column(one) { Place::Axes(two, one) } else { Place::Axes(one, two) }
+                if is_row(two) || is_column(one) {
+                    CellAddress::Axes(two, one)
+                } else {
+                    CellAddress::Axes(one, two)
+                }
             }
-            (_, Some(address)) => Place::Address(address),
+            (_, Some(address)) => CellAddress::Address(address),
             _ => return None,
         };
         (more <= 1).then_some(Self { place, value })
@@ -100,11 +104,11 @@ impl<'t> CellGrid<'t> {
     fn place(&self, record: &Record) -> Option<(Axis, Axis)> {
         let text = |field: &Field| Some(scalar_text(field_value(&record.value, &field.path)?, 80));
         match self.place {
-            Place::Axes(row, column) => {
+            CellAddress::Axes(row, column) => {
                 let axis = |text: String| (text.parse().unwrap_or(u64::MAX), text);
                 Some((axis(text(row)?), axis(text(column)?)))
             }
-            Place::Address(field) => {
+            CellAddress::Address(field) => {
                 let address = text(field)?;
                 let (letters, row) = split_address(&address)?;
                 let number =
@@ -132,8 +136,8 @@ impl FilledGrid<'_> {
     ) -> Option<ShownCounts> {
         let value_name = &self.cells.value.path;
         let (row_name, column_name) = match &self.cells.place {
-            Place::Axes(row, column) => (row.path.as_str(), column.path.as_str()),
-            Place::Address(field) => ("row", field.path.as_str()),
+            CellAddress::Axes(row, column) => (row.path.as_str(), column.path.as_str()),
+            CellAddress::Address(field) => ("row", field.path.as_str()),
         };
         writer.push(section, format!("{value_name} by {row_name} and {column_name}:"));
         let names: Vec<String> = self.columns.iter().map(|(_, name)| cell(name)).collect();

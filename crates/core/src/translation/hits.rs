@@ -8,7 +8,7 @@
 use std::io;
 
 use super::Begun;
-use super::line_writer::{LineWriter, RecordLines};
+use super::line_writer::{RecordLineWriter, RecordLines};
 use super::window::scan;
 use crate::json::string;
 use crate::pattern::OtherLines;
@@ -53,7 +53,7 @@ pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
         in_folders: summary.in_folders,
         has_levels: summary.leveled * 2 > summary.hits,
     };
-    Ok(Some((Box::new(LineWriter::new(hits, ",")), summary.others)))
+    Ok(Some((Box::new(RecordLineWriter::new(hits, ",")), summary.others)))
 }
 
 /// What is known of all hits before the first is written.

@@ -11,7 +11,7 @@ pub(super) trait RecordLines: Clone + 'static {
 
 /// Writes the records of lines as a list.
 #[derive(Clone)]
-pub(super) struct LineWriter<R> {
+pub(super) struct RecordLineWriter<R> {
     records: R,
     /// What is between two records.
     separator: &'static str,
@@ -22,13 +22,13 @@ pub(super) struct LineWriter<R> {
     is_begun: bool,
 }
 
-impl<R: RecordLines> LineWriter<R> {
+impl<R: RecordLines> RecordLineWriter<R> {
     pub(super) fn new(records: R, separator: &'static str) -> Self {
         Self { records, separator, number: 1, count: 0, is_begun: false }
     }
 }
 
-impl<R: RecordLines> JsonWriter for LineWriter<R> {
+impl<R: RecordLines> JsonWriter for RecordLineWriter<R> {
     fn write(&mut self, window: &Window<'_>, json: &mut String) -> Option<Step> {
         let lines = window.lines();
         if lines.is_empty() && !window.is_end {

@@ -13,7 +13,7 @@
 use std::io;
 
 use super::Begun;
-use super::line_writer::{LineWriter, RecordLines};
+use super::line_writer::{RecordLineWriter, RecordLines};
 use super::typed::is_number;
 use super::window::scan;
 use crate::json::string;
@@ -46,7 +46,7 @@ pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
         Some(lines.len())
     })?;
     let entries = Entries { has_folders, folder: None };
-    Ok((count >= MIN_ENTRIES).then(|| (Box::new(LineWriter::new(entries, ",\n")) as Box<_>, others)))
+    Ok((count >= MIN_ENTRIES).then(|| (Box::new(RecordLineWriter::new(entries, ",\n")) as Box<_>, others)))
 }
 
 /// Reads the entries of a listing.

@@ -7,7 +7,7 @@ use std::io;
 use std::rc::Rc;
 
 use super::Begun;
-use super::line_writer::{LineWriter, RecordLines};
+use super::line_writer::{RecordLineWriter, RecordLines};
 use super::typed::is_number;
 use super::window::scan;
 use crate::json::string;
@@ -58,7 +58,7 @@ pub(super) fn begin(text: &Text<'_>, start: u64) -> io::Result<Option<Begun>> {
         Some(lines.len())
     })?;
     let metrics = Metrics { types: types.into() };
-    Ok(has_metrics.then(|| (Box::new(LineWriter::new(metrics, ",")) as Box<_>, others)))
+    Ok(has_metrics.then(|| (Box::new(RecordLineWriter::new(metrics, ",")) as Box<_>, others)))
 }
 
 /// Reads the samples of metrics.

@@ -24,11 +24,11 @@ const CHECKPOINT_DISTANCE: u64 = 16 * 1024;
 pub(crate) struct TranslatedJson {
     /// The lines that are not part of the data.
     pub(crate) others: OtherLines,
-    state: RefCell<State>,
+    state: RefCell<TranslationProgress>,
 }
 
 /// How far a translation has come.
-struct State {
+struct TranslationProgress {
     position: Position,
     checkpoints: Vec<Checkpoint>,
     /// The minimum number of bytes of JSON between checkpoints.
@@ -77,7 +77,14 @@ impl TranslatedJson {
         let window = TextWindow::from(start);
         let position = Position { writer, window, json: String::new(), json_at: 0, has_ended: false };
         let (checkpoints, distance) = (vec![first], CHECKPOINT_DISTANCE);
-        let state = State { position, checkpoints, distance, length: None, has_failed: false, step_bytes };
+        let state = TranslationProgress {
+            position,
+            checkpoints,
+            distance,
+            length: None,
+            has_failed: false,
+            step_bytes,
+        };
         Self { others, state: RefCell::new(state) }
     }
 
@@ -102,7 +109,7 @@ impl TranslatedJson {
     }
 }
 
-impl State {
+impl TranslationProgress {
     /// Writes the step with the JSON at an offset, unless it was written last.
     fn move_to(&mut self, text: &Text<'_>, at: u64) -> io::Result<()> {
         let after = self.checkpoints.partition_point(|checkpoint| checkpoint.json <= at);

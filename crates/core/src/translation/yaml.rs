@@ -101,7 +101,7 @@ impl JsonWriter for YamlWriter {
         let mut start = 0;
         while start < text.len() {
             let lines = Lines::of_document(text, start, window.is_end)?;
-            let mut reader = Reader {
+            let mut reader = DocumentReader {
                 lines,
                 at: 0,
                 out: std::mem::take(json),
@@ -133,7 +133,7 @@ impl JsonWriter for YamlWriter {
 
 impl YamlWriter {
     /// Reads the lines that there are of a document.
-    fn read_document(&mut self, reader: &mut Reader<'_>) -> Option<()> {
+    fn read_document(&mut self, reader: &mut DocumentReader<'_>) -> Option<()> {
         if !self.is_in_document {
             if reader.skip_blank_at_hand().is_none() {
                 return Some(());
@@ -185,7 +185,7 @@ struct Merge {
 }
 
 /// Reads lines of one document and writes them as JSON. Every method returns `None` if the text is not YAML that it knows.
-struct Reader<'y> {
+struct DocumentReader<'y> {
     lines: Lines<'y>,
     at: usize,
     out: String,
@@ -195,7 +195,7 @@ struct Reader<'y> {
     has_anchors: bool,
 }
 
-impl<'y> Reader<'y> {
+impl<'y> DocumentReader<'y> {
     /// Returns whether enough lines are at hand for the next entry, unless it is a long one.
     fn is_certain(&self) -> bool {
         self.lines.are_enough(self.at)

@@ -66,6 +66,13 @@ pub struct Answer {
     pub picture: Option<String>,
 }
 
+/// A part that is being written: of which result, for which query, and where to.
+pub(crate) struct PartWriter<'v, 'w> {
+    pub(crate) dataset: &'v Dataset<'v>,
+    pub(crate) query: &'v Query,
+    pub(crate) writer: &'v mut SectionWriter<'w>,
+}
+
 /// The part that a view wrote.
 pub(crate) struct Part {
     /// A description of the part: `rows 1-20 of 430`.
@@ -186,13 +193,17 @@ impl ViewRequest<'_> {
     fn part(&self, dataset: &Dataset<'_>, writer: &mut SectionWriter<'_>) -> Result<Part, ViewError> {
         match &self.query.view {
             View::Page { number, size } => {
-                with_beside(dataset, records::page(dataset, self.query, *number, *size, writer))
+                let part = PartWriter { dataset, query: self.query, writer };
+                with_beside(dataset, records::page(part, *number, *size))
             }
             View::Path(path) => path::view(dataset, self.query, path, writer),
             View::Lines { from, to } => {
-                with_beside(dataset, texts::lines(dataset, self.query, *from, *to, writer))
+                let part = PartWriter { dataset, query: self.query, writer };
+                with_beside(dataset, texts::lines(part, *from, *to))
             }
-            View::Range { from, to } => texts::range(dataset, self.query, *from, *to, writer),
+            View::Range { from, to } => {
+                texts::range(PartWriter { dataset, query: self.query, writer }, *from, *to)
+            }
             View::Full => with_beside(dataset, self.full(dataset, writer)),
             View::Summary
             | View::Jq(_)
@@ -261,11 +272,11 @@ impl ViewRequest<'_> {
         let mut part = match dataset.main() {
             Some(_) => {
                 let query = Query { view: View::Page { number: 1, size: None }, ..self.query.clone() };
-                records::page(dataset, &query, 1, None, writer)?
+                records::page(PartWriter { dataset, query: &query, writer }, 1, None)?
             }
             None => {
                 let query = Query { view: View::Lines { from: 1, to: None }, ..self.query.clone() };
-                texts::lines(dataset, &query, 1, None, writer)?
+                texts::lines(PartWriter { dataset, query: &query, writer }, 1, None)?
             }
         };
         part.notes.insert(0, "It does not fit in full; this is its beginning.".into());

@@ -5,6 +5,8 @@
 //! A value that fits is shown whole. A larger object or list is shown with one member per line, large members by their
 //! size, so that the reader knows the next path; a long string is shown in pieces.
 
+mod every;
+
 use super::Query;
 use super::answer::Part;
 use super::dataset::Dataset;
@@ -77,7 +79,7 @@ fn with_walker<T>(
         let walker = Walker { text: &text, dialect, dataset, jump: true, root: "" };
         return look(&walker, &segments, data.start);
     }
-    let json = dataset.to_json(MAX_JSON_BYTES)?;
+    let json = dataset.to_json(MAX_VALUE_BYTES)?;
     let json =
         json.ok_or_else(|| ViewError::bad("the result is too large for path; use page, grep or lines"))?;
     let source = json.as_slice();
@@ -85,8 +87,8 @@ fn with_walker<T>(
     look(&Walker { text: &text, dialect: Dialect::Json, dataset, jump: false, root: "" }, &segments, 0)
 }
 
-/// The maximum number of bytes of text that are turned into JSON for a path.
-const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
+/// The maximum number of bytes that a path reads into memory: of a value, or of the JSON of records in another notation.
+const MAX_VALUE_BYTES: usize = 64 * 1024 * 1024;
 /// The maximum number of bytes of a member that is shown whole among others.
 const MAX_MEMBER_BYTES: usize = 240;
 /// The maximum number of segments of a path that stand for all members.
@@ -169,7 +171,7 @@ impl Walker<'_> {
 
     /// Returns the JSON of the value at a position.
     fn json_at(&self, at: u64) -> Result<Vec<u8>, ViewError> {
-        let json = compact::value(&mut self.scanner(at)?, self.dialect, MAX_JSON_BYTES).map_err(broken)?;
+        let json = compact::value(&mut self.scanner(at)?, self.dialect, MAX_VALUE_BYTES).map_err(broken)?;
         match json.whole {
             true => Ok(json.text.into_bytes()),
             false => {
@@ -181,7 +183,7 @@ impl Walker<'_> {
     /// Returns the text of the string at a position; `None` if another value is there.
     fn string_at(&self, at: u64) -> Result<Option<Vec<u8>>, ViewError> {
         let mut scanner = self.scanner(at)?;
-        scanner.keep_strings(MAX_JSON_BYTES);
+        scanner.keep_strings(MAX_VALUE_BYTES);
         match scanner.next().map_err(broken)? {
             Event::String(token) if token.is_cut() => Err(ViewError::bad(
                 "the string is too long to be read by itself; use range to read its bytes",
@@ -189,6 +191,16 @@ impl Walker<'_> {
             Event::String(token) => Ok(Some(string::decode(token.raw))),
             _ => Ok(None),
         }
+    }
+
+    /// Returns the text of the string at a position; of a longer one than can be kept, its beginning.
+    fn long_string(&self, at: u64) -> Result<String, ViewError> {
+        let mut scanner = self.scanner(at)?;
+        scanner.keep_strings(MAX_VALUE_BYTES);
+        Ok(match scanner.next().map_err(broken)? {
+            Event::String(token) => string::decode_text(token.raw),
+            _ => String::new(),
+        })
     }
 
     /// Returns the position of the value at a path.
@@ -299,7 +311,7 @@ impl Walker<'_> {
         let object = match scanner.next().map_err(broken)? {
             Event::StartObject => true,
             Event::StartArray => false,
-            Event::String(_) => return self.string_piece(query, path, at, writer),
+            Event::String(_) => return string_piece(&self.long_string(at)?, query, path, writer),
             _ => {
                 return Err(ViewError::bad("the value is too long to be shown; use range to read its bytes"));
             }
@@ -383,140 +395,32 @@ impl Walker<'_> {
         let more = if count > keys.len() as u64 && object { "…" } else { "" };
         Ok(format!("{open}{count}{names}{more}{close} {size}"))
     }
-
-    /// Writes a piece of a long string.
-    fn string_piece(
-        &self,
-        query: &Query,
-        path: &str,
-        at: u64,
-        writer: &mut SectionWriter<'_>,
-    ) -> Result<Part, ViewError> {
-        let mut scanner = self.scanner(at)?;
-        scanner.keep_strings(MAX_JSON_BYTES);
-        let text = match scanner.next().map_err(broken)? {
-            Event::String(token) => string::decode_text(token.raw),
-            _ => String::new(),
-        };
-        let mut start = usize::try_from(query.position).unwrap_or(usize::MAX).min(text.len());
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let taken = super::texts::push_cut(writer, &text[start..]);
-        if taken == 0 && start < text.len() {
-            return Err(super::answer::no_room());
-        }
-        let end = start + taken;
-        let what = format!(
-            "bytes {start}-{} of {} of the string at {}",
-            end.saturating_sub(1),
-            write::grouped(text.len() as u64),
-            plain_name::asked_path(path)
-        );
-        let next = (end < text.len() && taken > 0).then(|| query.at(end as u64));
-        Ok(Part { what, shown: taken as u64, of: Some(text.len() as u64), next, notes: Vec::new() })
-    }
-
-    /// Writes the values that a path with `*` leads to, one per line with its path.
-    fn each(
-        &self,
-        query: &Query,
-        path: &str,
-        segments: &[Segment],
-        any: usize,
-        start: u64,
-        writer: &mut SectionWriter<'_>,
-    ) -> Result<Part, ViewError> {
-        let at = self.locate(path, &segments[..any], start)?;
-        let mut found = Matches { position: query.position, number: 0, shown: 0, full: false };
-        self.each_below(at, &segments[any..], to_pointer(&segments[..any]), &mut found, writer)?;
-        if found.number == 0 {
-            return Err(ViewError::NotThere(format!(
-                "{}: there is nothing there",
-                plain_name::asked_path(path)
-            )));
-        }
-        let end = query.position + found.shown;
-        let what = format!(
-            "values {}-{end} of {} at {}",
-            query.position + 1,
-            write::grouped(found.number),
-            plain_name::asked_path(path)
-        );
-        let next = (end < found.number && found.shown > 0).then(|| query.at(end));
-        Ok(Part { what, shown: found.shown, of: Some(found.number), next, notes: Vec::new() })
-    }
-
-    fn each_below(
-        &self,
-        at: u64,
-        segments: &[Segment],
-        place: String,
-        found: &mut Matches,
-        writer: &mut SectionWriter<'_>,
-    ) -> Result<(), ViewError> {
-        let Some((first, rest)) = segments.split_first() else {
-            return found.push(self, at, &place, writer);
-        };
-        let mut scanner = self.scanner(at)?;
-        let object = match scanner.next().map_err(broken)? {
-            Event::StartObject => true,
-            Event::StartArray => false,
-            _ => return Ok(()),
-        };
-        let depth = scanner.depth();
-        for number in 0u64.. {
-            let name = if object {
-                match scanner.next().map_err(broken)? {
-                    Event::Key(token) => read_text(&token, usize::MAX).text.into(),
-                    _ => return Ok(()),
-                }
-            } else {
-                if scanner.has_element().map_err(broken)? != Some(true) {
-                    return Ok(());
-                }
-                number.to_string()
-            };
-            let wanted = match first {
-                Segment::Any => true,
-                Segment::Key(key) => *key == name,
-            };
-            let value = scanner.value_start().map_err(broken)?;
-            if wanted {
-                let place = format!("{place}{}", to_pointer(&[Segment::Key(name)]));
-                self.each_below(value, rest, place, found, writer)?;
-            }
-            scanner.next().map_err(broken)?;
-            scanner.skip_to_depth(depth).map_err(broken)?;
-        }
-        Ok(())
-    }
 }
 
-/// The values found so far by a path with `*`.
-struct Matches {
-    position: u64,
-    number: u64,
-    shown: u64,
-    full: bool,
-}
-
-impl Matches {
-    fn push(
-        &mut self,
-        walker: &Walker<'_>,
-        at: u64,
-        place: &str,
-        writer: &mut SectionWriter<'_>,
-    ) -> Result<(), ViewError> {
-        if self.number >= self.position && !self.full {
-            let value = walker.member(&mut walker.scanner(at)?)?;
-            self.full = !writer.push(0, format!("{place}: {value}"));
-            self.shown += u64::from(!self.full);
-        }
-        self.number += 1;
-        Ok(())
+/// Writes a piece of a long string.
+fn string_piece(
+    text: &str,
+    query: &Query,
+    path: &str,
+    writer: &mut SectionWriter<'_>,
+) -> Result<Part, ViewError> {
+    let mut start = usize::try_from(query.position).unwrap_or(usize::MAX).min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
     }
+    let taken = super::texts::push_cut(writer, &text[start..]);
+    if taken == 0 && start < text.len() {
+        return Err(super::answer::no_room());
+    }
+    let end = start + taken;
+    let what = format!(
+        "bytes {start}-{} of {} of the string at {}",
+        end.saturating_sub(1),
+        write::grouped(text.len() as u64),
+        plain_name::asked_path(path)
+    );
+    let next = (end < text.len() && taken > 0).then(|| query.at(end as u64));
+    Ok(Part { what, shown: taken as u64, of: Some(text.len() as u64), next, notes: Vec::new() })
 }
 
 fn broken(error: ScanError) -> ViewError {

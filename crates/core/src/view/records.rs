@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use super::answer::Part;
+use super::answer::{Part, PartWriter};
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::nearest::nearest;
@@ -35,14 +35,9 @@ pub(crate) fn default_size(records: &RecordsOutline) -> u64 {
 }
 
 /// Writes a page, or the rest of it from a record on.
-pub(crate) fn page(
-    dataset: &Dataset<'_>,
-    query: &Query,
-    number: u64,
-    size: Option<u64>,
-    writer: &mut SectionWriter<'_>,
-) -> Result<Part, ViewError> {
-    let Some(main) = dataset.main() else { return super::texts::page(dataset, query, number, size, writer) };
+pub(crate) fn page(part: PartWriter<'_, '_>, number: u64, size: Option<u64>) -> Result<Part, ViewError> {
+    let Some(main) = part.dataset.main() else { return super::texts::page(part, number, size) };
+    let PartWriter { dataset, query, writer } = part;
     let count = main.count();
     let fields = expand(dataset, &query.fields);
     let length = match size {

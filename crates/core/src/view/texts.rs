@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::answer::{Part, no_room};
+use super::answer::{Part, PartWriter, no_room};
 use super::dataset::Dataset;
 use super::error::ViewError;
 use super::{Query, View};
@@ -16,13 +16,8 @@ use crate::{visible, write};
 /// room, the offset with the highest bit set.
 ///
 /// After the span that was asked for, the lines that follow it are next: only the end of the text is the end.
-pub(crate) fn lines(
-    dataset: &Dataset<'_>,
-    query: &Query,
-    from: u64,
-    to: Option<u64>,
-    writer: &mut SectionWriter<'_>,
-) -> Result<Part, ViewError> {
+pub(crate) fn lines(part: PartWriter<'_, '_>, from: u64, to: Option<u64>) -> Result<Part, ViewError> {
+    let PartWriter { dataset, query, writer } = part;
     // Lines have no fields, and the next query must not carry them: they would take the room of the lines.
     let query = &Query { fields: Vec::new(), ..query.clone() };
     let total = dataset.line_count()?;
@@ -59,13 +54,8 @@ fn next_lines(query: &Query, from: u64, to: Option<u64>) -> Query {
 
 /// Writes a page of lines, for a text without records. A position is the number of lines before the first one to show,
 /// or an offset inside a line.
-pub(crate) fn page(
-    dataset: &Dataset<'_>,
-    query: &Query,
-    number: u64,
-    size: Option<u64>,
-    writer: &mut SectionWriter<'_>,
-) -> Result<Part, ViewError> {
+pub(crate) fn page(part: PartWriter<'_, '_>, number: u64, size: Option<u64>) -> Result<Part, ViewError> {
+    let PartWriter { dataset, query, writer } = part;
     let query = &Query { fields: Vec::new(), ..query.clone() };
     let length = size.unwrap_or(LINES_PER_PAGE).max(1);
     let total = dataset.line_count()?;
@@ -239,13 +229,8 @@ fn push_cut_as(writer: &mut SectionWriter<'_>, text: &str, write: impl Fn(&str) 
 }
 
 /// Writes bytes of the original, and after those that were asked for names the ones that follow: as text where that shows them exactly, else as a JSON string or base64.
-pub(crate) fn range(
-    dataset: &Dataset<'_>,
-    query: &Query,
-    from: u64,
-    to: Option<u64>,
-    writer: &mut SectionWriter<'_>,
-) -> Result<Part, ViewError> {
+pub(crate) fn range(part: PartWriter<'_, '_>, from: u64, to: Option<u64>) -> Result<Part, ViewError> {
+    let PartWriter { dataset, query, writer } = part;
     let total = dataset.source.len();
     let start = from + query.position;
     if start >= total {

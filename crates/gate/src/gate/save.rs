@@ -13,7 +13,9 @@ use tidegate_core::envelope::fenced;
 use tidegate_core::view::{ExportError, ExportFormat, Exported, Query};
 use tidegate_core::visible;
 use tidegate_query::{Limits, Queries};
-use tidegate_store::{Artifact, Call, FileName, StoreError};
+#[cfg(unix)]
+use tidegate_store::StoreError;
+use tidegate_store::{Artifact, Call, FileName};
 
 use super::{Gate, REFUSED, sent_cost};
 use crate::caller::Caller;

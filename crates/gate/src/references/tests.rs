@@ -85,7 +85,8 @@ impl Fixture {
     /// Returns the arguments of a call of `send` with the values in them, or the words of its refusal.
     fn resolve_for(&self, caller: &Caller, arguments: &str) -> Result<String, String> {
         let (json, mut edits) = (arguments.as_bytes(), Edits::new());
-        match self.gate.resolve(caller, "send", json, &(0..json.len()), &mut edits) {
+        let call = CallArguments { tool: "send", json, range: &(0..json.len()) };
+        match self.gate.resolve(caller, call, &mut edits) {
             Ok(()) => Ok(String::from_utf8(edits.apply(json)).unwrap()),
             Err(refusal) => {
                 let refusal: Value = serde_json::from_slice(&refusal).unwrap();

@@ -29,8 +29,8 @@ const MAX_READ_ELEMENTS: usize = 1_024;
 const MAX_READ_VALUES: usize = 20_000;
 /// Keys and numbers are never cut to fewer characters than this.
 const MIN_NAME_CHARS: usize = 40;
-/// Lines of a log are never cut to fewer characters than this.
-const MIN_LINE_CHARS: usize = 12;
+/// Lines are never cut to fewer characters than this: a shorter piece of a line says nothing.
+pub(crate) const MIN_LINE_CHARS: usize = 12;
 
 /// The most that a response may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl HardLimits {
 
     fn read<'j>(&self, json: &'j str) -> Option<Value<'j>> {
         serde_json::from_str::<IgnoredAny>(json).ok()?;
-        let mut reader = Reader { json, max_depth: self.depth, values_left: MAX_READ_VALUES };
+        let mut reader = ValueReader { json, max_depth: self.depth, values_left: MAX_READ_VALUES };
         reader.value(&raw::whole(json.as_bytes())?, 0)
     }
 
@@ -207,13 +207,13 @@ fn push_string(text: &str, out: &mut String) {
     }
 }
 
-struct Reader<'j> {
+struct ValueReader<'j> {
     json: &'j str,
     max_depth: usize,
     values_left: usize,
 }
 
-impl<'j> Reader<'j> {
+impl<'j> ValueReader<'j> {
     fn value(&mut self, place: &ByteRange, depth: usize) -> Option<Value<'j>> {
         let bytes = self.json.as_bytes();
         self.values_left = self.values_left.saturating_sub(1);

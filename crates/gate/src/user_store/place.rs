@@ -70,6 +70,7 @@ impl StoreLocation {
     /// # Errors
     ///
     /// There is none, or it cannot be used.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has saved files"))]
     pub(crate) fn home(&self) -> Result<Home, StoreError> {
         match self {
             Self::Folder(named) | Self::Files(named) => open_home(named),

@@ -11,6 +11,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{ResponseLimits, flatten::flatten};
+use crate::style::limits::MIN_LINE_CHARS;
 use crate::text::first_chars;
 
 /// Truncates a value to the limits on array items, string length, log lines and depth.
@@ -145,6 +146,7 @@ impl Truncator {
             return joined;
         }
         let share = self.chars.saturating_sub(mark.len() + shown).checked_div(shown).unwrap_or(0);
+        // With less for each line, head and tail are less useful than the beginning of the text.
         match share >= MIN_LINE_CHARS {
             true => join(&|line| shortened(line, share)),
             false => {
@@ -154,9 +156,6 @@ impl Truncator {
         }
     }
 }
-
-/// Characters per line below which head and tail are less useful than the beginning of the text.
-const MIN_LINE_CHARS: usize = 12;
 
 /// What stands for missing characters.
 const MARK: &str = "...";

@@ -6,7 +6,7 @@ use std::process::{ChildStdin, ChildStdout};
 
 /// How many requests are in flight when several are.
 pub(crate) const IN_FLIGHT: usize = 8;
-/// The `_meta` of a request of revision 2026-07-28, which needs no `initialize`.
+/// The `_meta` of a request of protocol version 2026-07-28, which needs no `initialize`.
 const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// A way to call the server.
@@ -33,7 +33,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Initializes the server, as clients of revision 2025-11-25 do.
+    /// Initializes the server, as clients of protocol version 2025-11-25 do.
     pub(crate) fn greet(input: ChildStdin, output: ChildStdout) -> Self {
         let output = BufReader::with_capacity(64 * 1024, output);
         let mut lines = Self { input, output, line: Vec::new(), id: 10 };

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, getppid, kill_process, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -73,7 +73,7 @@ fn wait_for_exit(child: Pid, events: &Receiver<GuardEvent>) -> Option<ExitStatus
 #[cfg(target_os = "linux")]
 fn adopt_orphans() {
     // If this fails, orphans of the server are found by their process group alone.
-    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -192,7 +192,7 @@ fn descendants(_: Pid) -> Vec<Pid> {
             parents.push((pid, parent));
         }
     }
-    let mut found = vec![getpid().as_raw_nonzero().get()];
+    let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
         found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));

@@ -83,6 +83,8 @@ pub(super) fn error_status(status: StatusCode, said: Option<&str>) -> Failure {
         400..=407 | 411..=415 | 417 | 421 | 422 | 426 | 428 | 429 | 431 => {
             Failure::Refused(format!("the server answered with status {status}{said}"))
         }
+        // A proxy says so of a server that is down, and a server of itself.
+        502..=504 => Failure::Unavailable(format!("with status {status}{said}")),
         _ => Failure::Answered(format!("with status {status}{said}")),
     }
 }

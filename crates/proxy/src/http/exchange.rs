@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use tidegate_gate::{RpcError, error_response};
@@ -18,7 +18,7 @@ use super::headers::HeaderArguments;
 use super::modern;
 use super::shared_server::{DeliverySender, Log, deliver, response as delivery_of};
 use crate::link::{Link, LinkBase, LocalRequest, Resolution, ResolveJob, ServerMessage, ServerOutcome};
-use crate::message::{MessageHead, MessageKind, ParsedLine};
+use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
 use crate::spool::{Limits, Message, MessageBuffer, Received};
 
 /// The largest body of a request.
@@ -257,15 +257,64 @@ pub(super) fn check_modern(
     modern::check(headers, body, head).map_err(|error| refused(head, &error))
 }
 
+/// Checks that the client accepts every type it may be answered with.
+pub(super) fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
+    let accept =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",");
+    let accepts = |kind: &str| {
+        let main = kind.split('/').next().unwrap_or_default();
+        accept
+            .split(',')
+            .map(|part| part.split(';').next().unwrap_or_default().trim())
+            .any(|part| part == kind || part == "*/*" || part == format!("{main}/*"))
+    };
+    match kinds.iter().all(|kind| accepts(kind)) {
+        true => Ok(()),
+        false => {
+            refuse(StatusCode::NOT_ACCEPTABLE, "Accept must name application/json and text/event-stream")
+        }
+    }
+}
+
+/// Parses the body of a request; a batch counts as a request. Refuses a body that is not a JSON-RPC message.
+pub(super) fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
+    let message = ParsedLine::parse(body);
+    let kind = match message.first().map(MessageHead::kind) {
+        _ if message.bytes.starts_with(BYTE_ORDER_MARK) => None,
+        Some(_) if message.is_batch() => Some(MessageKind::Request),
+        Some(MessageKind::Other | MessageKind::Unreadable) => None,
+        kind => kind,
+    };
+    match kind {
+        Some(kind) => Ok((message, kind)),
+        None => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32700, "the body is not a JSON-RPC message"))),
+    }
+}
+
+/// Reads the only message of a request without a session, and checks it. Returns `None` for a notification: a client cancels
+/// by closing its connection, and there is nothing else it has to notify of.
+pub(super) fn modern_request(headers: &HeaderMap, body: Vec<u8>) -> Result<Option<ParsedLine>, Refusal> {
+    accepts(headers, &["application/json", "text/event-stream"])?;
+    let (message, kind) = parse_message(body)?;
+    if message.is_batch() {
+        return refuse(StatusCode::BAD_REQUEST, "there are no batches in this protocol version");
+    }
+    match kind {
+        MessageKind::Notification => Ok(None),
+        MessageKind::Request => check_only(headers, &message).map(|()| Some(message)),
+        _ => refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
+    }
+}
+
 /// Checks the only message of a request without a session, which must not begin one: it would be that of a server that
 /// all clients share.
-pub(super) fn check_only(headers: &HeaderMap, message: &ParsedLine) -> Result<(), Refusal> {
+fn check_only(headers: &HeaderMap, message: &ParsedLine) -> Result<(), Refusal> {
     let head = message.first();
     check_modern(headers, &message.bytes, head)?;
     match head.filter(|head| head.method() == "initialize") {
         None => Ok(()),
         Some(head) => {
-            let message = "there are no sessions in this revision; send server/discover".into();
+            let message = "there are no sessions in this protocol version; send server/discover".into();
             Err(refused(head, &RpcError { code: -32601, message }))
         }
     }

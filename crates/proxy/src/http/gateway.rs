@@ -8,28 +8,31 @@
 //!
 //! To the link of a client, all servers together look like one server whose tools have their listed names. So one gate bounds
 //! the results of all servers, and one `result_query` reads them. `registry.rs` holds what the servers offer, `lister.rs`
-//! keeps it up to date, `dispatch.rs` sends a request to its server under the name that this server knows, and `own.rs`
-//! answers the requests that no single server can answer.
+//! keeps it up to date, `dispatch.rs` sends a request to its server under the name that this server knows, `own.rs`
+//! answers the requests that no single server can answer, and `fulfil.rs` asks clients what a server without sessions asks.
 
 mod client;
 mod connection;
 mod credential;
 mod dispatch;
 mod front;
+mod fulfil;
 mod lister;
 mod own;
+mod problem;
 mod registry;
 mod replicas;
 mod route;
 mod running;
 mod sessions;
 mod settings;
+mod tasks;
 mod trace;
 mod unrouted;
 mod upstream;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tidegate_gate::profile::ProfileRules;
@@ -59,8 +62,6 @@ use upstream::{Upstream, UpstreamLog};
 
 /// The maximum number of sessions in memory. A session that was dropped is restored from its token.
 const MAX_SESSIONS: usize = 20_000;
-/// How long an unused session stays in memory.
-const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
 /// How long the token of a session is valid.
 const MAX_SESSION_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The maximum number of ended sessions that are remembered, so that their tokens are refused.
@@ -82,7 +83,11 @@ pub struct Gateway {
     trace: Option<Arc<dyn Trace>>,
     log: Log,
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
-    ended: Mutex<HashMap<String, Instant>>,
+    ended: Arc<Mutex<HashMap<String, Instant>>>,
+    /// The gateways that served before the configuration was read again, while they have calls in flight.
+    earlier: Vec<Weak<Gateway>>,
+    /// The gateway that serves since the configuration was read again.
+    later: OnceLock<Weak<Gateway>>,
     replicas: Replicas,
     /// Announces lists that have changed.
     changes: broadcast::Sender<ListKind>,
@@ -159,7 +164,9 @@ impl Gateway {
             trace,
             log,
             sessions: Mutex::default(),
-            ended: Mutex::default(),
+            ended: Arc::default(),
+            earlier: Vec::new(),
+            later: OnceLock::new(),
             replicas: Replicas::new(replicas),
             changes: broadcast::Sender::new(MAX_WAITING_CHANGES),
             is_listed: watch::Sender::new(false),
@@ -231,12 +238,9 @@ impl Gateway {
     /// Ends the sessions and connections that have been idle for too long.
     pub(super) fn expire(&self) {
         let now = Instant::now();
-        let is_idle = |session: &ClientSession| {
-            session.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME)
-        };
         let idle: Vec<String> = {
             let sessions = self.sessions();
-            sessions.iter().filter(|(_, session)| is_idle(session)).map(|(id, _)| id.clone()).collect()
+            sessions.iter().filter(|(_, session)| session.is_idle(now)).map(|(id, _)| id.clone()).collect()
         };
         idle.iter().for_each(|id| self.drop_session(id));
         self.upstreams.iter().for_each(|upstream| upstream.reap());

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use tidegate_gate::raw;
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::body::Body;
 use super::clients::Clients;
-use super::exchange::{self, Refusal, answer, failure, refuse};
+use super::exchange::{self, Refusal, accepts, answer, failure, parse_message, refuse};
 use super::headers::HeaderArguments;
 use super::legacy;
 use super::modern::{SESSION_HEADER, is_modern};
@@ -25,7 +25,7 @@ use super::shared_server::{
     DeliverySender, Environment, Log, ServerCommand, SharedServer, deliver, deliveries, response,
 };
 use crate::link::{Link, LocalRequest, OwnWork, ResolveJob, ServerMessage};
-use crate::message::{BYTE_ORDER_MARK, MessageHead, MessageKind, ParsedLine};
+use crate::message::{MessageKind, ParsedLine};
 
 /// How many sessions there may be at once; each has a server process of its own.
 const MAX_SESSIONS: usize = 256;
@@ -33,8 +33,6 @@ const MAX_SESSIONS: usize = 256;
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many pages of a list of tools tidegate asks for.
 const MAX_LIST_PAGES: usize = 16;
-/// How long a session may be idle.
-const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// A front for a server on stdio.
 pub struct HttpToStdio {
@@ -122,8 +120,7 @@ impl HttpToStdio {
     pub(super) fn expire(&self) {
         let now = Instant::now();
         self.sessions().retain(|_, session| {
-            let is_idle = session.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME);
-            let is_over = is_idle || session.server.has_ended();
+            let is_over = session.is_idle(now) || session.server.has_ended();
             if is_over {
                 session.server.end();
             }
@@ -132,18 +129,9 @@ impl HttpToStdio {
     }
 
     async fn answer_modern(&self, parts: Parts, body: Vec<u8>) -> Answer {
-        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
-        let (message, kind) = parse_message(body)?;
-        if message.is_batch() {
-            return refuse(StatusCode::BAD_REQUEST, "there are no batches in this revision");
-        }
-        match kind {
-            // A client cancels by closing its connection; there is nothing else it has to notify of.
-            MessageKind::Notification => return Ok(respond::accepted()),
-            MessageKind::Request => {}
-            _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
-        }
-        exchange::check_only(&parts.headers, &message)?;
+        let Some(message) = exchange::modern_request(&parts.headers, body)? else {
+            return Ok(respond::accepted());
+        };
         let link = (self.link)().of_principal(self.clients.principal(&parts.headers, None));
         let link = Arc::new(link.reached_at(exchange::link_base(&parts)));
         link.count_by_principal();
@@ -328,40 +316,6 @@ pub(super) fn deliver_local_answers(
                 deliver(&deliveries, response(exchange.answer_locally(&request).into(), None));
             }
         });
-    }
-}
-
-/// Checks that the client accepts every type it may be answered with.
-pub(super) fn accepts(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Refusal> {
-    let accept =
-        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",");
-    let accepts = |kind: &str| {
-        let main = kind.split('/').next().unwrap_or_default();
-        accept
-            .split(',')
-            .map(|part| part.split(';').next().unwrap_or_default().trim())
-            .any(|part| part == kind || part == "*/*" || part == format!("{main}/*"))
-    };
-    match kinds.iter().all(|kind| accepts(kind)) {
-        true => Ok(()),
-        false => {
-            refuse(StatusCode::NOT_ACCEPTABLE, "Accept must name application/json and text/event-stream")
-        }
-    }
-}
-
-/// Parses the body of a request; a batch counts as a request. Refuses a body that is not a JSON-RPC message.
-pub(super) fn parse_message(body: Vec<u8>) -> Result<(ParsedLine, MessageKind), Refusal> {
-    let message = ParsedLine::parse(body);
-    let kind = match message.first().map(MessageHead::kind) {
-        _ if message.bytes.starts_with(BYTE_ORDER_MARK) => None,
-        Some(_) if message.is_batch() => Some(MessageKind::Request),
-        Some(MessageKind::Other | MessageKind::Unreadable) => None,
-        kind => kind,
-    };
-    match kind {
-        Some(kind) => Ok((message, kind)),
-        None => Err(Box::new(failure(StatusCode::BAD_REQUEST, -32700, "the body is not a JSON-RPC message"))),
     }
 }
 

@@ -10,9 +10,9 @@ use super::modern::{SESSION_HEADER, VERSION_HEADER};
 use super::respond;
 use super::session::{LISTENING, NotConnected, Session, parse_event_id};
 
-/// The first revision whose clients accept an event without data at the start of a stream.
+/// The first protocol version whose clients accept an event without data at the start of a stream.
 const FIRST_VERSION_WITH_EMPTY_EVENTS: &[u8] = b"2025-11-25";
-/// The revisions with sessions.
+/// The protocol versions with sessions.
 pub(super) const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// Returns the id of the session that a request names.

@@ -1,5 +1,5 @@
-//! The headers that revision 2026-07-28 requires. They repeat parts of the body, so that intermediaries need not read it; a
-//! server that reads the body must check that both agree.
+//! The headers that protocol version 2026-07-28 requires. They repeat parts of the body, so that intermediaries need not read
+//! it; a server that reads the body must check that both agree.
 
 use std::borrow::Cow;
 
@@ -18,16 +18,16 @@ pub(super) const NAME_HEADER: &str = "mcp-name";
 pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The first revision without sessions.
+/// The first protocol version without sessions.
 const FIRST_MODERN_VERSION: &str = "2026-07-28";
 
-/// The code of the error for a revision that is not supported.
+/// The code of the error for a protocol version that is not supported.
 #[cfg(feature = "gateway")]
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// The code of the error for headers that differ from the body.
 pub(super) const HEADER_MISMATCH: i64 = -32020;
 
-/// Returns whether a request is of a revision without sessions, by its version header.
+/// Returns whether a request is of a protocol version without sessions, by its version header.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
     headers
         .get(VERSION_HEADER)
@@ -35,13 +35,13 @@ pub(super) fn is_modern(headers: &HeaderMap) -> bool {
         .is_some_and(|version| version >= FIRST_MODERN_VERSION)
 }
 
-/// Returns the error for a request of a revision that is not supported, as JSON; `None` if it is supported.
+/// Returns the error for a request of a protocol version that is not supported, as JSON; `None` if it is supported.
 #[cfg(feature = "gateway")]
 pub(super) fn unsupported(headers: &HeaderMap, id: &[u8]) -> Option<Vec<u8>> {
     let requested = headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()).and_then(decode);
     let requested = requested.filter(|version| version != FIRST_MODERN_VERSION)?;
     let data = serde_json::json!({"supported": [FIRST_MODERN_VERSION], "requested": requested});
-    let message = format!("the revision {requested} is not supported; {FIRST_MODERN_VERSION} is");
+    let message = format!("the protocol version {requested} is not supported; {FIRST_MODERN_VERSION} is");
     let error = serde_json::json!({"code": UNSUPPORTED_VERSION, "message": message, "data": data});
     Some([br#"{"jsonrpc":"2.0","id":"#, id, br#","error":"#, error.to_string().as_bytes(), b"}"].concat())
 }
@@ -119,7 +119,7 @@ pub(super) fn encode(value: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&text).ok()
 }
 
-/// Adds the headers that repeat parts of a body; returns whether the message is of a revision without sessions.
+/// Adds the headers that repeat parts of a body; returns whether the message is of a protocol version without sessions.
 pub(super) fn put(headers: &mut HeaderMap, body: &[u8], head: &MessageHead) -> bool {
     let (method, params) = (head.method(), head.params.as_ref());
     let meta = params.and_then(|params| raw::member(body, params, "_meta"));

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
@@ -18,12 +18,16 @@ use crate::link::{Link, ServerMessage};
 use crate::message::MessageKind;
 use crate::spool::Message;
 
+/// How long a session may be idle before it is dropped.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(30 * 60);
 /// The maximum number of events of one stream that are kept for a client that resumes it.
 const MAX_KEPT_EVENTS: usize = 256;
 /// The maximum size of these events in memory.
 const MAX_KEPT_BYTES: usize = 1 << 20;
 /// The maximum number of streams that can be resumed.
 const MAX_STREAMS: usize = 64;
+/// The maximum size in memory of the events of all streams of a session. Finished streams are forgotten first.
+const MAX_SESSION_KEPT_BYTES: usize = 4 << 20;
 
 /// The stream for messages that belong to no request.
 pub(super) const LISTENING: u64 = 0;
@@ -32,6 +36,8 @@ pub(super) const LISTENING: u64 = 0;
 struct Stream {
     next: u64,
     kept: VecDeque<(u64, Piece)>,
+    /// How many bytes of kept events are in memory.
+    kept_bytes: usize,
     /// The connection of the client, while there is one.
     connection: Option<mpsc::Sender<Piece>>,
     over: bool,
@@ -44,13 +50,43 @@ impl Stream {
         self.connection.as_ref().is_some_and(|connection| !connection.is_closed())
     }
 
-    /// Returns how many bytes of kept events are in memory.
-    fn kept_bytes(&self) -> usize {
-        let bytes = |piece: &Piece| match piece {
-            Piece::Bytes(bytes) => bytes.len(),
-            Piece::Disk(_) => 0,
-        };
-        self.kept.iter().map(|(_, piece)| bytes(piece)).sum()
+    /// Keeps an event for a client that resumes the stream, instead of the oldest ones where there are too many.
+    fn keep(&mut self, event: u64, piece: Piece) {
+        self.kept_bytes += bytes_in_memory(&piece);
+        self.kept.push_back((event, piece));
+        while self.kept.len() > MAX_KEPT_EVENTS || (self.kept.len() > 1 && self.kept_bytes > MAX_KEPT_BYTES) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, piece)) = self.kept.pop_front() {
+            self.kept_bytes -= bytes_in_memory(&piece);
+        }
+    }
+}
+
+fn bytes_in_memory(piece: &Piece) -> usize {
+    match piece {
+        Piece::Bytes(bytes) => bytes.len(),
+        Piece::Disk(_) => 0,
+    }
+}
+
+/// Forgets events until those of a session fit into its memory: first finished streams, the oldest first, then the oldest
+/// events of open ones. The newest event of a stream stays, because its client may not have it yet.
+fn forget_excess(streams: &mut HashMap<u64, Stream>, newest: u64) {
+    let total =
+        |streams: &HashMap<u64, Stream>| streams.values().map(|stream| stream.kept_bytes).sum::<usize>();
+    while total(streams) > MAX_SESSION_KEPT_BYTES {
+        let is_finished = |(number, stream): &(&u64, &Stream)| stream.over && **number != newest;
+        if let Some(oldest) = streams.iter().filter(is_finished).map(|(number, _)| *number).min() {
+            streams.remove(&oldest);
+            continue;
+        }
+        let largest = streams.values_mut().filter(|stream| stream.kept.len() > 1);
+        let Some(largest) = largest.max_by_key(|stream| stream.kept_bytes) else { return };
+        largest.forget_oldest();
     }
 }
 
@@ -107,6 +143,11 @@ impl<S> Session<S> {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_listening = self.streams().values().any(Stream::is_connected);
         (!is_listening).then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether the session has been idle for too long.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        self.idle_since().is_some_and(|since| now.duration_since(since) > MAX_IDLE_TIME)
     }
 
     /// Returns whether the client reads a stream now.
@@ -172,12 +213,7 @@ impl<S> Session<S> {
         stream.next += 1;
         stream.woken.notify_one();
         let piece = sse::event_of(Some(&format!("{}{number}-{event}", self.event_prefix)), message);
-        stream.kept.push_back((event, piece.clone()));
-        while stream.kept.len() > MAX_KEPT_EVENTS
-            || (stream.kept.len() > 1 && stream.kept_bytes() > MAX_KEPT_BYTES)
-        {
-            stream.kept.pop_front();
-        }
+        stream.keep(event, piece.clone());
         let connection = stream.connection.as_ref();
         let sent = connection.is_some_and(|connection| connection.try_send(piece).is_ok());
         stream.over |= last;
@@ -185,6 +221,7 @@ impl<S> Session<S> {
             // A client that is gone or too slow can resume the stream.
             stream.connection = None;
         }
+        forget_excess(&mut streams, number);
         sent
     }
 
@@ -240,4 +277,44 @@ impl<S> Session<S> {
 pub(super) fn parse_event_id(text: &str) -> Option<(u64, u64)> {
     let (stream, event) = text.split_once('-')?;
     Some((stream.parse().ok()?, event.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(session: &Session<()>) -> (usize, usize) {
+        let streams = session.streams();
+        let counted: usize = streams
+            .values()
+            .map(|stream| stream.kept.iter().map(|(_, piece)| bytes_in_memory(piece)).sum::<usize>())
+            .sum();
+        assert_eq!(counted, streams.values().map(|stream| stream.kept_bytes).sum::<usize>());
+        (streams.len(), counted)
+    }
+
+    #[test]
+    fn the_events_of_a_session_fit_into_its_memory() {
+        let link = Arc::new(crate::tests::link(None));
+        let session = Session::new("s".into(), link, ());
+        let large = || Message::Memory(vec![b'x'; 900 << 10]);
+        let mut numbers = Vec::new();
+        for _ in 0..20 {
+            let number = session.begin();
+            session.put(number, large(), true);
+            numbers.push(number);
+            assert!(kept(&session).1 <= MAX_SESSION_KEPT_BYTES, "{:?}", kept(&session));
+        }
+        let (sender, _body) = mpsc::channel(1024);
+        assert_eq!(session.connect(numbers[0], Some(0), &sender), Err(NotConnected::Forgotten));
+        assert_eq!(session.connect(numbers[19], None, &sender), Ok(()), "the newest can be resumed");
+        // Open streams keep their newest event, however many there are.
+        let open: Vec<u64> = (0..10).map(|_| session.begin()).collect();
+        for number in open.iter().chain(&open) {
+            session.put(*number, large(), false);
+        }
+        let (_, bytes) = kept(&session);
+        assert!(bytes < 11 << 20, "one event each: {bytes}");
+        assert!(open.iter().all(|number| session.streams()[number].kept.len() == 1));
+    }
 }

@@ -78,6 +78,17 @@ impl Environment {
     }
 }
 
+/// What a message says about the server that it is from, or that should have sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Liveness {
+    /// The server sent it, or has said something else in its place.
+    Alive,
+    /// tidegate answers in place of a server that is down or silent.
+    Down,
+    /// Nothing: tidegate itself ended the connection.
+    Unknown,
+}
+
 /// A message for the client that sent a request.
 #[derive(Debug)]
 pub(super) struct Delivery {
@@ -86,6 +97,8 @@ pub(super) struct Delivery {
     pub(super) is_response: bool,
     /// The code of the error, if it is an error response.
     pub(super) error_code: Option<i64>,
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only a gateway judges servers"))]
+    pub(super) liveness: Liveness,
 }
 
 /// Where the messages for a request go.
@@ -268,7 +281,8 @@ impl SharedServer {
         link.restart_clocks();
         if self.has_ended() {
             let reason = self.exit.borrow().clone();
-            self.fail(&numbers, &Failure::Unsent(reason.unwrap_or_else(|| "the server has ended".into())));
+            let failure = Failure::Unsent(reason.unwrap_or_else(|| "the server has ended".into()));
+            self.fail(&numbers, &failure, self.liveness());
         } else {
             self.write(line, numbers.clone(), headers);
         }
@@ -333,7 +347,8 @@ impl SharedServer {
         let length = bytes.len();
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) > MAX_WAITING_INPUT_BYTES {
             self.waiting_bytes.fetch_sub(length, Ordering::Relaxed);
-            return self.fail(&numbers, &Failure::Unsent("the server does not read its input".into()));
+            let failure = Failure::Unsent("the server does not read its input".into());
+            return self.fail(&numbers, &failure, Liveness::Down);
         }
         // The task that writes lives as long as the server.
         let _ = self.input.send(InputLine { bytes, numbers, headers });
@@ -356,7 +371,8 @@ impl SharedServer {
                 if !server.gone.swap(true, Ordering::SeqCst) {
                     tokio::spawn(Self::end_when_idle(Arc::downgrade(&server)));
                 }
-                server.fail(&line.numbers, &Failure::Ended("the server closed its input".into()));
+                let failure = Failure::Ended("the server closed its input".into());
+                server.fail(&line.numbers, &failure, server.liveness());
             }
         }
     }
@@ -406,11 +422,18 @@ impl SharedServer {
         if overdue.cancel.is_some() {
             self.cancel(number, "timeout");
         }
-        deliver(&request.deliveries, response(overdue.answer.into(), Some(overdue.code)));
+        let liveness = if overdue.was_answered { Liveness::Alive } else { Liveness::Down };
+        let answer = response(overdue.answer.into(), Some(overdue.code));
+        deliver(&request.deliveries, Delivery { liveness, ..answer });
+    }
+
+    /// Returns what it says about the server that it takes no more requests.
+    fn liveness(&self) -> Liveness {
+        if *self.told_to_end.borrow() { Liveness::Unknown } else { Liveness::Down }
     }
 
     /// Answers requests with an error, because the server will not.
-    fn fail(&self, numbers: &[u64], failure: &Failure) {
+    fn fail(&self, numbers: &[u64], failure: &Failure, liveness: Liveness) {
         for number in numbers {
             let request = {
                 let mut sent = self.sent();
@@ -421,7 +444,7 @@ impl SharedServer {
             };
             let Some(request) = request else { continue };
             for answer in request.link.fail(failure) {
-                deliver(&request.deliveries, response(answer.into(), None));
+                deliver(&request.deliveries, Delivery { liveness, ..response(answer.into(), None) });
             }
         }
     }
@@ -449,6 +472,7 @@ impl SharedServer {
     /// Routes the output of the server until it ends, then answers the requests that are still open.
     async fn run(self: Arc<Self>, mut child: Child, stdout: impl AsyncRead + Unpin, limits: Arc<Limits>) {
         self.read_output(stdout, limits).await;
+        let liveness = self.liveness();
         self.unrouted().take();
         // Later requests get another server, though this one may take a while to end.
         self.gone.store(true, Ordering::SeqCst);
@@ -463,7 +487,7 @@ impl SharedServer {
         let reason = format!("the server {}", guard::exit_text(code));
         self.exit.send_replace(Some(reason.clone()));
         let open: Vec<u64> = self.sent().keys().copied().collect();
-        self.fail(&open, &Failure::Ended(reason));
+        self.fail(&open, &Failure::Ended(reason), liveness);
     }
 
     async fn read_output(&self, mut stdout: impl AsyncRead + Unpin, limits: Arc<Limits>) {
@@ -480,7 +504,7 @@ impl SharedServer {
 
 /// Returns the delivery of a response.
 pub(super) fn response(message: Message, error_code: Option<i64>) -> Delivery {
-    Delivery { message, is_response: true, error_code }
+    Delivery { message, is_response: true, error_code, liveness: Liveness::Alive }
 }
 
 /// Delivers a message to a client, which may be gone or slow.

@@ -57,10 +57,24 @@ struct RemoteSession {
     local: usize,
 }
 
+/// A message for the client.
+pub(super) struct ForClient {
+    pub(super) message: Message,
+    /// Whether tidegate answers in place of a server that is down or silent.
+    #[cfg_attr(not(feature = "gateway"), expect(dead_code, reason = "only a gateway judges servers"))]
+    pub(super) is_outage: bool,
+}
+
+impl From<Message> for ForClient {
+    fn from(message: Message) -> Self {
+        Self { message, is_outage: false }
+    }
+}
+
 pub(super) struct StdioToHttp {
     remote: Arc<Remote>,
     link: Link,
-    out: mpsc::Sender<Message>,
+    out: mpsc::Sender<ForClient>,
     session: Mutex<RemoteSession>,
     /// How many messages are on their way to the client.
     deliveries: AtomicUsize,
@@ -120,7 +134,7 @@ impl Outgoing {
 }
 
 impl StdioToHttp {
-    pub(super) fn new(link: Link, remote: Remote, out: mpsc::Sender<Message>, log: Log) -> Self {
+    pub(super) fn new(link: Link, remote: Remote, out: mpsc::Sender<ForClient>, log: Log) -> Self {
         let deliveries = AtomicUsize::new(0);
         let remote = Arc::new(remote);
         Self { remote, link, out, session: Mutex::default(), deliveries, log, is_for_many: false }
@@ -128,7 +142,7 @@ impl StdioToHttp {
 
     /// Returns the bridge between the messages of several clients and one session with a server.
     #[cfg(feature = "gateway")]
-    pub(super) fn for_many(link: Link, remote: Arc<Remote>, out: mpsc::Sender<Message>, log: Log) -> Self {
+    pub(super) fn for_many(link: Link, remote: Arc<Remote>, out: mpsc::Sender<ForClient>, log: Log) -> Self {
         let (session, deliveries) = (Mutex::default(), AtomicUsize::new(0));
         Self { remote, link, out, session, deliveries, log, is_for_many: true }
     }
@@ -167,7 +181,7 @@ impl StdioToHttp {
             let (this, exchange) = (Arc::clone(&self), Arc::clone(&exchange));
             self.session().local += 1;
             tasks.spawn_blocking(move || {
-                let _ = this.out.blocking_send(exchange.answer_locally(&request).into());
+                let _ = this.out.blocking_send(Message::from(exchange.answer_locally(&request)).into());
                 this.session().local -= 1;
             });
         }
@@ -218,7 +232,7 @@ impl StdioToHttp {
                 }
                 return self.post(outgoing).await;
             }
-            Some(Resolution::Answer(refused)) => self.deliver(refused.line.into()).await,
+            Some(Resolution::Answer(refused)) => self.deliver(Message::from(refused.line)).await,
             Some(Resolution::Cancelled(_)) | None => {}
         }
         self.session().local -= 1;
@@ -270,7 +284,7 @@ impl StdioToHttp {
         Outgoing { body, headers, exchange, is_modern, requests, method, cancels, deliveries }
     }
 
-    /// Cancels a request of a revision without sessions, by closing its connection.
+    /// Cancels a request of a protocol version without sessions, by closing its connection.
     fn cancel(&self, id: Option<&[u8]>) {
         let task = id.and_then(|id| self.session().open.remove(id));
         if let Some((_, Some(task))) = task {
@@ -303,8 +317,9 @@ impl StdioToHttp {
         if let Some(failure) = failure.filter(|_| outgoing.requests.is_empty()) {
             (self.log)(&format!("{} was not accepted: {}", outgoing.method, failure.reason()));
         }
-        for answer in outgoing.exchange.fail(failure.unwrap_or(&ended)) {
-            self.deliver(answer.into()).await;
+        let failure = failure.unwrap_or(&ended);
+        for answer in outgoing.exchange.fail(failure) {
+            self.deliver(ForClient { message: answer.into(), is_outage: failure.is_outage() }).await;
         }
         let mut session = self.session();
         for id in &outgoing.requests {
@@ -315,7 +330,7 @@ impl StdioToHttp {
     /// Answers requests in place of the server. In a session, also tells the server that no client waits for them.
     async fn give_up(&self, overdue: Vec<Overdue>, outgoing: &Outgoing) {
         for late in overdue {
-            self.deliver(late.answer.into()).await;
+            self.deliver(ForClient { message: late.answer.into(), is_outage: !late.was_answered }).await;
             if let Some(cancel) = late.cancel.filter(|_| !outgoing.is_modern) {
                 self.remote.send_cancel(outgoing.headers.clone(), cancel);
             }
@@ -403,10 +418,10 @@ impl StdioToHttp {
     }
 
     /// Sends a message to the task that writes to the client.
-    async fn deliver(&self, message: Message) {
+    async fn deliver(&self, message: impl Into<ForClient>) {
         let _delivery = DeliveryGuard::begin(&self.deliveries);
         // A client that is gone needs no message.
-        let _ = self.out.send(message).await;
+        let _ = self.out.send(message.into()).await;
     }
 
     /// Remembers what later requests need of a response.

@@ -19,7 +19,7 @@ use crate::link::Link;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":100,"method":"initialize","params":{}}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":101,"method":"tools/call","params":{"name":"list"}}"#;
-/// The same call in a revision without sessions.
+/// The same call in a protocol version without sessions.
 const MODERN_CALL: &str = r#"{"jsonrpc":"2.0","id":101,"method":"tools/call","params":{"name":"list","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const MODERN_HEADERS: [(&str, &str); 3] =
     [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "list")];

@@ -101,7 +101,7 @@ impl Link {
     ) -> (Edits, Option<SmallVec<[usize; 4]>>, OwnWork) {
         let mut conversation = self.conversation();
         let (mut edits, mut kept, mut own) = (Edits::new(), SmallVec::new(), OwnWork::default());
-        let is_limited = self.mode == Mode::Shape && tiers::is_limited(&conversation.caller);
+        let is_limited = self.mode == Mode::Shape && tiers::is_limited(&self.caller(&conversation));
         let Some(heads) = heads else {
             conversation.unreadable.note(line);
             return (edits, (!is_limited).then_some(kept), own);
@@ -111,7 +111,7 @@ impl Link {
                 conversation.unreadable.note(&line[head.whole.clone()]);
             }
             let decision = match is_limited && tiers::is_ambiguous(line, head) {
-                true => tiers::refused(head, &conversation.caller),
+                true => tiers::refused(head, &self.caller(&conversation)),
                 false => self.client_message(&mut conversation, line, head, &mut edits),
             };
             match decision {
@@ -170,7 +170,7 @@ impl Link {
         let tool = tool.filter(|tool| self.gate.has_arguments(tool));
         if let Some(kind) = self.local_kind(conversation, method, &params, tool.as_deref()) {
             conversation.note_local(id.clone());
-            let request = LocalRequest::new(id, kind, Arc::clone(&conversation.caller));
+            let request = LocalRequest::new(id, kind, self.caller(conversation));
             return ClientDecision::Local(Box::new(request));
         }
         let request = |conversation: &Conversation| {
@@ -227,18 +227,19 @@ impl Link {
                 {
                     return Some(LocalKind::Fetch(tool.to_owned(), arguments.to_vec()));
                 }
-                if tiers::is_limited(&conversation.caller) {
+                let caller = self.caller(conversation);
+                if tiers::is_limited(&caller) {
                     let name = params.text("name")?;
-                    if let Some(refused) = self.gate.forbidden(&conversation.caller, &name) {
+                    if let Some(refused) = self.gate.forbidden(&caller, &name) {
                         return Some(LocalKind::Refused(name.into_owned(), refused));
                     }
                 }
-                let refusal = self.gate.refusal(&conversation.caller, tool?, arguments?)?;
+                let refusal = self.gate.refusal(&caller, tool?, arguments?)?;
                 Some(LocalKind::Refused(tool?.to_owned(), refusal))
             }
             "resources/read" => {
                 let uri = params.text("uri")?;
-                let caller = &conversation.caller;
+                let caller = &self.caller(conversation);
                 // A server may have kept it itself, for a user that this caller is not: then it is the server's to answer.
                 let may_be_of_server = caller.principal != Principal::User && !conversation.lacks_resources();
                 let is_ours =

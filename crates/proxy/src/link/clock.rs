@@ -89,6 +89,8 @@ pub(crate) struct Overdue {
     pub(crate) answer: Vec<u8>,
     /// The code of the error.
     pub(crate) code: i64,
+    /// Whether the server has answered, and only tidegate took too long.
+    pub(crate) was_answered: bool,
     /// The cancellation for the server, with a line end; `initialize` must not be cancelled.
     pub(crate) cancel: Option<Vec<u8>>,
 }
@@ -200,7 +202,7 @@ fn overdue(request: PendingRequest, timeout: Duration) -> Overdue {
     let can_be_cancelled = !request.shaping && request.kind != RequestKind::Capabilities("initialize");
     let answer = line_of(error_response(&request.id, &error));
     let cancel = can_be_cancelled.then(|| line_of(cancel.into_bytes()));
-    Overdue { id: request.id, answer, code: error.code, cancel }
+    Overdue { id: request.id, answer, code: error.code, was_answered: request.shaping, cancel }
 }
 
 #[cfg(test)]

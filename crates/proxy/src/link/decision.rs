@@ -51,6 +51,15 @@ pub(super) struct ShapeTarget {
     pub(super) caller: Arc<Caller>,
 }
 
+/// One message of a line or spooled message.
+#[derive(Clone, Copy)]
+struct LineMessage<'m> {
+    head: &'m MessageHead,
+    content: Content<'m>,
+    /// Whether it is the only one.
+    is_alone: bool,
+}
+
 /// What happens to the messages of one line.
 #[derive(Default)]
 pub(super) struct Decisions {
@@ -76,7 +85,8 @@ impl Link {
         let mut dropped: SmallVec<[usize; 4]> = SmallVec::new();
         let mut has_other_elements = heads.is_empty() && self.mode == Mode::Shape;
         for (index, head) in heads.iter().enumerate() {
-            match self.decide_one(head, content, heads.len() == 1, &mut decisions) {
+            let message = LineMessage { head, content, is_alone: heads.len() == 1 };
+            match self.decide_one(message, &mut decisions) {
                 Decision::Forward => {}
                 Decision::Drop(reason) => {
                     dropped.push(index);
@@ -99,21 +109,16 @@ impl Link {
         decisions
     }
 
-    fn decide_one(
-        &self,
-        head: &MessageHead,
-        content: Content<'_>,
-        is_alone: bool,
-        decisions: &mut Decisions,
-    ) -> Decision {
+    fn decide_one(&self, message: LineMessage<'_>, decisions: &mut Decisions) -> Decision {
+        let LineMessage { head, content, .. } = message;
         match head.kind() {
-            _ if head.is_answer() => self.decide_response(head, content, is_alone, decisions),
+            _ if head.is_answer() => self.decide_response(message, decisions),
             MessageKind::Notification if head.method() == "notifications/tasks" => {
                 if let Some(params) = &head.params {
                     let (caller, called) = {
                         let conversation = self.conversation();
                         let called = conversation.tasks.call_of(content, Some(params));
-                        (Arc::clone(&conversation.caller), called)
+                        (self.caller(&conversation), called)
                     };
                     self.shape_task(&caller, &called, content, params, &mut decisions.edits);
                 }
@@ -132,18 +137,13 @@ impl Link {
         }
     }
 
-    fn decide_response(
-        &self,
-        head: &MessageHead,
-        content: Content<'_>,
-        is_alone: bool,
-        decisions: &mut Decisions,
-    ) -> Decision {
+    fn decide_response(&self, message: LineMessage<'_>, decisions: &mut Decisions) -> Decision {
+        let LineMessage { head, content, .. } = message;
         let id = head.id_bytes();
         let caller = {
             let mut conversation = self.conversation();
             conversation.answered = true;
-            Arc::clone(&conversation.caller)
+            self.caller(&conversation)
         };
         let Some(request) = self.pending().take(id) else {
             let is_wanted = self.mode != Mode::Shape
@@ -169,7 +169,7 @@ impl Link {
         }
         match (&request.kind, &head.result) {
             (RequestKind::Call(_) | RequestKind::TaskResult(_), _) => {
-                return self.decide_call(request, caller, head, content, is_alone, edits);
+                return self.decide_call(request, caller, message, edits);
             }
             (kind, Some(result)) => self.edit_list(kind, caller, content, result, edits),
             (kind, None) => {
@@ -206,11 +206,10 @@ impl Link {
         &self,
         request: PendingRequest,
         caller: Arc<Caller>,
-        head: &MessageHead,
-        content: Content<'_>,
-        is_alone: bool,
+        message: LineMessage<'_>,
         edits: &mut Edits,
     ) -> Decision {
+        let LineMessage { head, content, is_alone } = message;
         let (RequestKind::Call(called) | RequestKind::TaskResult(called), Some(range)) =
             (&request.kind, head.outcome())
         else {

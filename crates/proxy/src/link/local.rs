@@ -108,13 +108,13 @@ impl Link {
         name: (&str, Option<&str>),
         data: &str,
     ) -> Result<String, String> {
-        let caller = Arc::clone(&self.conversation().caller);
+        let caller = self.caller(&self.conversation());
         self.gate.store_artifact(&caller, tool, name, data).map_err(|error| error.to_string())
     }
 
     /// Returns the data that the server stored for the client under a reference.
     pub(crate) fn retrieve_artifact(&self, reference: &str) -> Result<Value, String> {
-        let caller = Arc::clone(&self.conversation().caller);
+        let caller = self.caller(&self.conversation());
         self.gate.retrieve_artifact(&caller, reference).map_err(|error| error.to_string())
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_gate::raw::{self, Edits};
-use tidegate_gate::{Caller, RpcError, error_response, response};
+use tidegate_gate::{CallArguments, Caller, RpcError, error_response, response};
 
 use super::client::{ClientDecision, Params};
 use super::local::LocalAnswer;
@@ -123,7 +123,8 @@ impl Link {
         }
         let Some(range) = arguments(&message) else { return Ok(message) };
         let mut edits = Edits::new();
-        self.gate.resolve(caller, tool, &message.bytes, &range, &mut edits).map_err(Ok)?;
+        let call = CallArguments { tool, json: &message.bytes, range: &range };
+        self.gate.resolve(caller, call, &mut edits).map_err(Ok)?;
         Ok(message.edit(edits))
     }
 
@@ -145,7 +146,7 @@ impl Link {
         }
         if tiers::repeats(line, &head.whole) || tiers::repeats(line, &params.whole) {
             // Of two members with one name, the server might read the one that tidegate does not check.
-            return Some(tiers::refused(head, &conversation.caller));
+            return Some(tiers::refused(head, &self.caller(conversation)));
         }
         let arguments = params.range("arguments")?;
         if !self.gate.holds_references(line, &arguments) {
@@ -158,7 +159,7 @@ impl Link {
         let request = request(conversation);
         conversation.resolving.push(Resolving { id: request.id.clone(), kind: request.kind.clone() });
         let message = ParsedLine::extract(line, head, None);
-        let caller = Arc::clone(&conversation.caller);
+        let caller = self.caller(conversation);
         let job = ResolveJob { message, tool: tool.into_owned(), request, caller };
         Some(ClientDecision::Resolve(Box::new(job)))
     }

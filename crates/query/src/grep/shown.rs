@@ -89,7 +89,8 @@ pub(super) fn one_line_record(place: &Place<'_>, record: &RecordText<'_>) -> Str
 
 /// The maximum number of short values of a record that are looked at.
 const MAX_LOOKED_AT: usize = 60;
-/// Names of members that identify a record, also in an object in it.
+/// Names of members that identify a record, also in an object in it. Unlike the words that name the columns of a table, these are
+/// whole keys: a key that only contains one of them (`file_size`) does not identify a record.
 const NAMING_KEYS: [&str; 8] = ["name", "title", "id", "key", "label", "subject", "path", "file"];
 
 /// Returns the short values of a record that identify it: those called a name or an id, then others, addresses last.

@@ -53,14 +53,14 @@ type Authenticate = Arc<dyn Fn(&Parts) -> Option<CallerId> + Send + Sync>;
 /// ```
 #[derive(Clone)]
 pub struct HttpOptions {
-    place: Place,
+    place: ListenOn,
     authenticate: Option<Authenticate>,
     hosts: Vec<String>,
 }
 
 /// Where to listen.
 #[derive(Clone)]
-enum Place {
+enum ListenOn {
     Address(SocketAddr),
     Listener(Arc<std::net::TcpListener>),
 }
@@ -68,12 +68,12 @@ enum Place {
 impl HttpOptions {
     /// Listens on an address.
     pub fn at(address: SocketAddr) -> Self {
-        Self { place: Place::Address(address), authenticate: None, hosts: Vec::new() }
+        Self { place: ListenOn::Address(address), authenticate: None, hosts: Vec::new() }
     }
 
     /// Listens with a listener that is already bound, for example one that a service manager passed.
     pub fn on(listener: std::net::TcpListener) -> Self {
-        Self { place: Place::Listener(Arc::new(listener)), authenticate: None, hosts: Vec::new() }
+        Self { place: ListenOn::Listener(Arc::new(listener)), authenticate: None, hosts: Vec::new() }
     }
 
     /// Sets who the caller of a request is. A request for which `who` returns `None` is answered with 401.
@@ -94,11 +94,11 @@ impl HttpOptions {
 
     async fn bind(&self) -> Result<TcpListener, ServeError> {
         let listener = match &self.place {
-            Place::Address(address) => {
+            ListenOn::Address(address) => {
                 self.check(*address)?;
                 return TcpListener::bind(address).await.map_err(|error| ServeError::Bind(*address, error));
             }
-            Place::Listener(listener) => listener.try_clone().map_err(ServeError::Listener)?,
+            ListenOn::Listener(listener) => listener.try_clone().map_err(ServeError::Listener)?,
         };
         self.check(listener.local_addr().map_err(ServeError::Listener)?)?;
         listener.set_nonblocking(true).map_err(ServeError::Listener)?;
@@ -130,8 +130,8 @@ impl From<SocketAddr> for HttpOptions {
 impl fmt::Debug for HttpOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place: &dyn fmt::Debug = match &self.place {
-            Place::Address(address) => address,
-            Place::Listener(listener) => listener,
+            ListenOn::Address(address) => address,
+            ListenOn::Listener(listener) => listener,
         };
         formatter
             .debug_struct("HttpOptions")

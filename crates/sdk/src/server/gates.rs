@@ -91,7 +91,7 @@ impl<S: ServerHandler> Tidegate<S> {
     }
 }
 
-/// Returns whether a request is of the revisions without sessions.
+/// Returns whether a request is of the protocol versions without sessions.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())

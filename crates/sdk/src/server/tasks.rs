@@ -1,6 +1,6 @@
 //! Results of tasks, on their way through the gate.
 //!
-//! A server may answer a call with a task, whose result the client fetches later: with `tasks/get`, or, in the revision
+//! A server may answer a call with a task, whose result the client fetches later: with `tasks/get`, or, in the protocol version
 //! before, with `tasks/result`. That result is shaped like any other, by the rules of the tool that was called. Clients ask
 //! for a task again and again, so what was answered once is answered again: nothing is stored or counted twice.
 
@@ -19,7 +19,7 @@ use super::requests::{Asker, parsed};
 
 /// How many tasks are remembered; the results of older ones are attributed to a tool named `task`.
 const MAX_TASKS: usize = 1000;
-/// The method that fetches the result of a task in the revision before.
+/// The method that fetches the result of a task in the protocol version before.
 pub(super) const RESULT_METHOD: &str = "tasks/result";
 
 /// The calls that became tasks, newest first.

@@ -8,6 +8,9 @@
 //! what it says is known only after the chunks are written. Chunks, outline and label each have a hash, so that a damaged
 //! file is an error and never wrong bytes. An artifact whose bytes were stored before has a file without chunks, and beside
 //! it a hard link to the file that has them.
+//!
+//! A later format may change everything but the end: a JSON label with `format` in it, its length and its hash. By that a
+//! program knows the files of a newer one, which it neither uses nor deletes.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -33,7 +36,7 @@ const FOOTER_BYTES: usize = 4 + HASH_BYTES;
 const TAIL_BYTES: u64 = 2048;
 /// The maximum number of bytes of a compressed chunk: what does not compress becomes a little longer.
 const MAX_PACKED_BYTES: u64 = 2 * CHUNK_BYTES;
-/// The version of the format.
+/// The version of the format. What an older program would misread raises it: such a program then refuses the folder.
 const FORMAT: u32 = 1;
 
 /// Where the chunks of an artifact are.
@@ -44,6 +47,12 @@ pub(super) enum Chunks {
     Here,
     /// In the file that is linked beside it.
     Linked,
+}
+
+/// The part of a label that every format has.
+#[derive(Debug, Deserialize)]
+struct LabelFormat {
+    format: u32,
 }
 
 /// What the end of a file says about it.
@@ -146,8 +155,13 @@ impl Label {
         if hash(bytes) != expected {
             return Err(damaged());
         }
-        let label: Self = serde_json::from_slice(bytes).map_err(|_| damaged())?;
-        if label.format == FORMAT { Ok(label) } else { Err(StoreError::Damaged { what: "its format" }) }
+        match serde_json::from_slice::<LabelFormat>(bytes).map_err(|_| damaged())?.format {
+            newer if newer > FORMAT => {
+                Err(StoreError::NewerFormat { format: newer.into(), known: FORMAT.into() })
+            }
+            FORMAT => serde_json::from_slice(bytes).map_err(|_| damaged()),
+            _ => Err(StoreError::Damaged { what: "its format" }),
+        }
     }
 
     /// Returns the entry of the index for a file with this label.

@@ -1,13 +1,13 @@
 //! Deletes what is no longer needed: expired artifacts, drafts of processes that have ended, links without an artifact.
 //!
 //! The caller holds the lock of the store, so nothing that is being stored is taken for a leftover. An artifact that has not
-//! expired is never touched.
+//! expired is never touched, nor is the link of a file that could not be read: it may be readable the next time.
 
 use std::fs::{self, File};
 use std::path::Path;
 
 use super::file::{Label, expiry};
-use super::{ARTIFACT, BODY, DRAFT, FolderState, id_of, path_of};
+use super::{ARTIFACT, BODY, DRAFT, FolderState, path_of};
 use crate::artifact::Swept;
 use crate::clock::Millis;
 use crate::error::StoreError;
@@ -23,7 +23,7 @@ pub(super) fn sweep(folder: &Path, state: &mut FolderState, now: Millis) -> Resu
         let file = file?.path();
         let is_leftover = match file.extension().and_then(|extension| extension.to_str()) {
             Some(DRAFT) => is_abandoned(&file),
-            Some(BODY) => id_of(&file).is_none_or(|id| state.index.get(&id).is_none()),
+            Some(BODY) => is_orphan(&file),
             Some(ARTIFACT) => is_damaged_and_expired(&file, now),
             _ => false,
         };
@@ -38,13 +38,13 @@ pub(super) fn sweep(folder: &Path, state: &mut FolderState, now: Millis) -> Resu
 }
 
 /// Returns how many files nothing refers to: drafts, and links without an artifact.
-pub(super) fn orphans(folder: &Path, state: &FolderState) -> Result<u64, StoreError> {
+pub(super) fn orphans(folder: &Path) -> Result<u64, StoreError> {
     let mut count = 0;
     for file in fs::read_dir(folder)? {
         let file = file?.path();
         count += u64::from(match file.extension().and_then(|extension| extension.to_str()) {
             Some(DRAFT) => true,
-            Some(BODY) => id_of(&file).is_none_or(|id| state.index.get(&id).is_none()),
+            Some(BODY) => is_orphan(&file),
             _ => false,
         });
     }
@@ -63,6 +63,11 @@ fn remove_if_exists(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Returns whether there is no artifact that a link could belong to.
+fn is_orphan(link: &Path) -> bool {
+    matches!(link.with_extension(ARTIFACT).try_exists(), Ok(false))
 }
 
 /// Returns whether a draft has no writer any more: a writer would hold a lock on it.

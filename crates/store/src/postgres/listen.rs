@@ -31,7 +31,7 @@ pub(super) fn channel(schema: &str) -> String {
 
 /// Which messages a replica has read.
 struct ReadMessages {
-    /// Up to this number none is read again.
+    /// Messages up to this number have been read.
     floor: i64,
     numbers: BTreeSet<i64>,
 }

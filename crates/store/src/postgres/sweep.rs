@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use super::Shared;
-use super::database::Scope;
+use super::database::{Parameter, Scope};
 use super::failure::Failure;
 use super::release::{DeletedArtifact, Released, release};
 use crate::artifact::Swept;
 use crate::error::StoreError;
 
-/// A body that is unfinished, or an object that is unused, for longer than this was left behind by a process that has ended.
+/// A body that is unfinished, or an object that is unused, for longer than this was left behind by a process that has ended. An
+/// hour, not the ten minutes of SQLite: other machines write over a network, and to an object store that may be slow for a while.
 const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The maximum number of artifacts deleted in one transaction.
 const BATCH_ARTIFACTS: i64 = 200;
@@ -22,9 +23,33 @@ const MAX_OBJECT_FAILURES: u32 = 3;
 /// The maximum number of unfinished bodies or objects listed at a time.
 const BATCH_LEFTOVERS: i64 = 100;
 
-const DELETE_EXPIRED: &str = "DELETE FROM artifact WHERE id IN
-    (SELECT id FROM artifact WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)
+/// The ids are an array because that is selected once. A subquery after `IN` may be run again for each row, and would then go
+/// beyond its limit, since it skips the rows that the statement has already deleted.
+const DELETE_EXPIRED: &str = "DELETE FROM artifact WHERE id = ANY(ARRAY
+    (SELECT id FROM artifact WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))
     RETURNING owner, session, body";
+
+/// What processes that have ended left behind.
+#[derive(Clone, Copy)]
+enum Leftovers {
+    /// Bodies that were never finished.
+    Bodies,
+    /// Objects that nothing refers to, also those that could not be removed with their bodies.
+    #[cfg(feature = "objects")]
+    Objects,
+}
+
+impl Leftovers {
+    fn query(self) -> &'static str {
+        match self {
+            Self::Bodies => {
+                "SELECT id FROM body WHERE NOT visible AND created <= $1 ORDER BY created LIMIT $2"
+            }
+            #[cfg(feature = "objects")]
+            Self::Objects => "SELECT object FROM orphan WHERE since <= $1 ORDER BY since LIMIT $2",
+        }
+    }
+}
 
 impl Shared {
     pub(super) async fn sweep(&self) -> Result<Swept, StoreError> {
@@ -33,7 +58,7 @@ impl Shared {
         self.retry(|_| self.sweep_replicas()).await?;
         #[cfg(feature = "objects")]
         {
-            swept.bodies += self.sweep_objects().await?;
+            swept.bodies += self.sweep_leftovers(Leftovers::Objects).await?;
         }
         Ok(swept)
     }
@@ -59,7 +84,7 @@ impl Shared {
                 break;
             }
         }
-        swept.bodies += self.sweep_unfinished().await?;
+        swept.bodies += self.sweep_leftovers(Leftovers::Bodies).await?;
         Ok(swept)
     }
 
@@ -79,19 +104,31 @@ impl Shared {
         Ok(released)
     }
 
-    async fn sweep_unfinished(&self) -> Result<u64, StoreError> {
+    /// Removes leftovers in batches, until no more of them can be removed; returns how many were.
+    async fn sweep_leftovers(&self, leftovers: Leftovers) -> Result<u64, StoreError> {
         let until = self.clock.certain_now().before(UNFINISHED_TIMEOUT).0;
-        let sql = "SELECT id FROM body WHERE NOT visible AND created <= $1 ORDER BY created LIMIT $2";
         let mut swept = 0;
+        #[cfg(feature = "objects")]
+        let mut failures = 0;
         loop {
-            let rows = self.query(&Scope::AllOwners, sql, &[&until, &BATCH_LEFTOVERS]).await?;
-            let mut dropped = 0;
+            let values: [Parameter<'_>; 2] = [&until, &BATCH_LEFTOVERS];
+            let rows = self.query(&Scope::AllOwners, leftovers.query(), &values).await?;
+            let mut removed = 0;
             for row in &rows {
-                let id: i64 = row.get(0);
-                dropped += u64::from(self.retry(|_| self.try_drop_pending(&Scope::AllOwners, id)).await?);
+                removed += u64::from(match leftovers {
+                    Leftovers::Bodies => {
+                        let id: i64 = row.get(0);
+                        self.retry(|_| self.try_drop_pending(&Scope::AllOwners, id)).await?
+                    }
+                    #[cfg(feature = "objects")]
+                    Leftovers::Objects => {
+                        let object: String = row.get(0);
+                        self.discard_or_postpone(&object, &mut failures).await?
+                    }
+                });
             }
-            swept += dropped;
-            if dropped == 0 {
+            swept += removed;
+            if removed == 0 {
                 return Ok(swept);
             }
         }
@@ -150,43 +187,31 @@ mod objects {
             Ok(true)
         }
 
-        /// Puts an object that cannot be removed behind the others. It is tried again after [`UNFINISHED_TIMEOUT`].
+        /// Removes an object, or, if that fails, puts it behind the others: it is tried again after [`UNFINISHED_TIMEOUT`].
+        /// Fails if too many in a row could not be removed.
+        pub(super) async fn discard_or_postpone(
+            &self,
+            object: &str,
+            failures: &mut u32,
+        ) -> Result<bool, StoreError> {
+            match self.retry(|_| self.try_discard(object)).await {
+                Ok(is_removed) => {
+                    *failures = 0;
+                    Ok(is_removed)
+                }
+                Err(error) => {
+                    self.retry(|_| self.postpone(object)).await?;
+                    *failures += 1;
+                    if *failures < MAX_OBJECT_FAILURES { Ok(false) } else { Err(error) }
+                }
+            }
+        }
+
         async fn postpone(&self, object: &str) -> Result<(), Failure> {
             let transaction = self.database.begin(&Scope::AllOwners).await?;
             let sql = "UPDATE orphan SET since = $2 WHERE object = $1";
             transaction.execute(sql, &[&object, &self.clock.certain_now().0]).await?;
             transaction.commit().await
-        }
-
-        /// Removes the objects of processes that have ended, and those that could not be removed with their bodies.
-        pub(super) async fn sweep_objects(&self) -> Result<u64, StoreError> {
-            let until = self.clock.certain_now().before(UNFINISHED_TIMEOUT).0;
-            let sql = "SELECT object FROM orphan WHERE since <= $1 ORDER BY since LIMIT $2";
-            let (mut swept, mut failures) = (0, 0);
-            loop {
-                let rows = self.query(&Scope::AllOwners, sql, &[&until, &BATCH_LEFTOVERS]).await?;
-                let mut removed = 0;
-                for row in &rows {
-                    let object: String = row.get(0);
-                    match self.retry(|_| self.try_discard(&object)).await {
-                        Ok(is_removed) => {
-                            removed += u64::from(is_removed);
-                            failures = 0;
-                        }
-                        Err(error) => {
-                            self.retry(|_| self.postpone(&object)).await?;
-                            failures += 1;
-                            if failures == MAX_OBJECT_FAILURES {
-                                return Err(error);
-                            }
-                        }
-                    }
-                }
-                swept += removed;
-                if removed == 0 {
-                    return Ok(swept);
-                }
-            }
         }
     }
 }

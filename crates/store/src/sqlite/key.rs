@@ -12,6 +12,14 @@ use crate::key::KeyMismatch;
 const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS encryption (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL)";
 
+/// Refuses what is not sealed: `TGs1` is what everything sealed begins with. Version 0.1.0 does not know of keys, and would put
+/// results into an encrypted store as they are, which nobody with the key could read.
+const REFUSE_PLAIN: &str = "
+    CREATE TRIGGER IF NOT EXISTS only_sealed_chunks BEFORE INSERT ON chunk WHEN substr(NEW.data, 1, 4) <> x'54477331'
+        BEGIN SELECT RAISE(ABORT, 'the store is encrypted; update tidegate'); END;
+    CREATE TRIGGER IF NOT EXISTS only_sealed_outlines BEFORE INSERT ON artifact WHEN substr(NEW.outline, 1, 4) <> x'54477331'
+        BEGIN SELECT RAISE(ABORT, 'the store is encrypted; update tidegate'); END;";
+
 /// Returns what is recorded about the key.
 pub(crate) fn record(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
     let table = "SELECT 1 FROM sqlite_master WHERE name = 'encryption'";
@@ -26,6 +34,7 @@ pub(crate) fn record(connection: &Connection) -> Result<Option<Vec<u8>>, StoreEr
 /// Records the key.
 pub(super) fn set_record(transaction: &Transaction<'_>, record: &[u8]) -> Result<(), StoreError> {
     transaction.execute(CREATE, [])?;
+    transaction.execute_batch(REFUSE_PLAIN)?;
     transaction.execute("INSERT OR REPLACE INTO encryption (id, record) VALUES (1, ?1)", [record])?;
     Ok(())
 }

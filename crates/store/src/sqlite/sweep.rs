@@ -12,7 +12,8 @@ use crate::artifact::Swept;
 use crate::clock::Millis;
 use crate::error::StoreError;
 
-/// A body unfinished for longer than this was left by a process that has ended.
+/// A body unfinished for longer than this was left by a process that has ended. Ten minutes: a process writes its body to a local
+/// file, and until the leftovers are deleted they use up the disk of the user.
 const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(600);
 /// Bodies deleted in one transaction; more would make other processes wait.
 const BATCH_BODIES: usize = 16;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::params;
 use tidegate_core::hints::Hints;
 use tidegate_core::outline::Outline;
 use tidegate_core::payload::Payload;
@@ -17,8 +18,8 @@ use tidegate_core::source::Span;
 use tidegate_core::view::{Query, View, cursor};
 use tidegate_store::{
     Artifact, ArtifactId, ArtifactStore, Call, CallOrigin, Clearance, CountMethod, Description, Home, Ledger,
-    Millis, NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError,
-    StoreOptions, TierLevel, open, read_calls,
+    Millis, NewArtifact, Owner, Quotas, SealKey, Session, SqliteLedger, SqliteStore, StoreError, StoreKey,
+    StoreKeys, StoreOptions, TierLevel, open, read_calls,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::{make, sample};
@@ -386,4 +387,111 @@ fn an_older_store_has_no_tiers_until_one_is_needed() {
     assert!(matches!(store.open_with(lowest(&owner), &new.id), Err(StoreError::NotFound)));
     assert!(store.open(&owner, &new.id).is_ok());
     check();
+}
+
+/// Stores a result with the statements of version 0.1.0, which looks neither at the format nor at keys or tiers.
+fn put_like_0_1_0(path: &Path, owner: &Owner, body: &[u8]) -> rusqlite::Result<ArtifactId> {
+    let mut connection = rusqlite::Connection::open(path)?;
+    let transaction = connection.transaction()?;
+    let (hash, id, far) = (blake3::hash(body), ArtifactId::random(), i64::MAX);
+    transaction.execute(
+        "INSERT INTO body (owner, hash, bytes, stored, chunks, visible, created) VALUES (?1, ?2, ?3, 0, 0, 0, 0)",
+        params![owner.as_str(), hash.as_bytes(), body.len() as i64],
+    )?;
+    let row = transaction.last_insert_rowid();
+    let data = zstd::bulk::compress(body, 3).unwrap();
+    transaction.execute(
+        "INSERT INTO chunk (id, hash, data) VALUES (?1, ?2, ?3)",
+        params![row << 24, &hash.as_bytes()[..16], data],
+    )?;
+    transaction.execute("UPDATE body SET visible = 1, stored = 1, chunks = 1 WHERE id = ?1", [row])?;
+    transaction.execute(
+        "INSERT INTO artifact (id, owner, session, body, tool, kind, records, tokens, outline, created, expires)
+         VALUES (?1, ?2, 's', ?3, 't', 'text', NULL, 1, x'01', 0, ?4)",
+        params![id.as_str(), owner.as_str(), row, far],
+    )?;
+    transaction.commit()?;
+    Ok(id)
+}
+
+/// Deletes what version 0.1.0 deletes of a store, at a time before anything expires.
+fn sweep_like_0_1_0(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute("DELETE FROM artifact WHERE expires <= 1", []).unwrap();
+    let unnamed = "DELETE FROM body WHERE (visible = 0 AND created <= 0)
+                   OR (visible = 1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE artifact.body = body.id))";
+    connection.execute(unnamed, []).unwrap();
+}
+
+fn read(store: &SqliteStore, owner: &Owner, id: &ArtifactId) -> Vec<u8> {
+    let source = open(store, owner, id).unwrap();
+    Span::whole(&source).read(&source).unwrap()
+}
+
+/// Version 0.1.0 works beside this one with a store that is not encrypted: neither loses what the other stored.
+#[test]
+fn version_0_1_0_shares_a_store_that_is_not_encrypted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("artifacts.db");
+    let (owner, session) = (Owner::new("o"), Session::new("s"));
+    let options = || StoreOptions::from(Quotas::default()).with_clock(Arc::new(ManualClock::default()));
+    let store = SqliteStore::open(&path, options()).unwrap();
+    let new = NewArtifact {
+        tier: TierLevel::new(100),
+        ..NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600))
+    };
+    store.put(&new, &b"ours".as_slice(), &|| Ok(Description::default())).unwrap();
+    let theirs = put_like_0_1_0(&path, &owner, b"theirs").unwrap();
+    sweep_like_0_1_0(&path);
+    store.sweep().unwrap();
+    assert_eq!(read(&store, &owner, &new.id), b"ours");
+    assert_eq!(read(&store, &owner, &theirs), b"theirs");
+    let lowest = Clearance { owner: &owner, tier: TierLevel::new(0) };
+    assert!(matches!(store.open_with(lowest, &new.id), Err(StoreError::NotFound)), "its tier is kept");
+    assert!(store.open_with(lowest, &theirs).is_ok());
+}
+
+/// Version 0.1.0 cannot put anything into an encrypted store, where it would be readable, and loses nothing of it.
+#[test]
+fn version_0_1_0_stores_nothing_in_an_encrypted_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("artifacts.db");
+    let (owner, session) = (Owner::new("o"), Session::new("s"));
+    let keys = StoreKeys { current: Some(StoreKey::random()), ..StoreKeys::default() };
+    let options = || StoreOptions::from(Quotas::default()).with_keys(keys.clone());
+    let store = SqliteStore::open(&path, options()).unwrap();
+    let put = |store: &SqliteStore, body: &[u8]| {
+        let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600));
+        store.put(&new, &body, &|| Ok(Description::default())).unwrap().id
+    };
+    let first = put(&store, b"first");
+    let refused = put_like_0_1_0(&path, &owner, b"in plain text").unwrap_err().to_string();
+    assert!(refused.contains("the store is encrypted; update tidegate"), "{refused}");
+    sweep_like_0_1_0(&path);
+    drop(store);
+    let store = SqliteStore::open(&path, options()).unwrap();
+    let second = put(&store, b"second");
+    assert_eq!(
+        (read(&store, &owner, &first), read(&store, &owner, &second)),
+        (b"first".to_vec(), b"second".to_vec())
+    );
+    assert_eq!(store.usage().unwrap().artifacts, 2);
+}
+
+/// A store that held results before it was encrypted refuses what is not sealed, too.
+#[test]
+fn version_0_1_0_stores_nothing_in_its_own_store_once_that_is_encrypted() {
+    let (_folder, home) = copied("0.1.0");
+    let keys = StoreKeys { current: Some(StoreKey::random()), from_plain: true, ..StoreKeys::default() };
+    let options = || StoreOptions::from(Quotas::default()).with_keys(keys.clone());
+    let store = SqliteStore::open(&home.artifacts(), options()).unwrap();
+    let expected = expected_artifacts("0.1.0");
+    put_like_0_1_0(&home.artifacts(), &Owner::new("o"), b"before").unwrap();
+    store.rekey(&mut |_| {}).unwrap();
+    let refused = put_like_0_1_0(&home.artifacts(), &Owner::new("o"), b"after").unwrap_err().to_string();
+    assert!(refused.contains("the store is encrypted"), "{refused}");
+    for Expected { name, owner, artifact, .. } in &expected {
+        let body = fixtures().join("0.1.0/expected").join(format!("{name}.body"));
+        assert!(read(&store, owner, &artifact.id) == fs::read(body).unwrap(), "{name}");
+    }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tidegate_core::source::Span;
 use tidegate_store::{
-    Artifact, ArtifactId, ArtifactStore, Description, FolderStore, NewArtifact, Quotas, Session, StoreError,
-    StoreOptions, Usage, open,
+    Artifact, ArtifactId, ArtifactStore, Description, FolderStore, Millis, NewArtifact, Quotas, Session,
+    StoreError, StoreOptions, Swept, Usage, folder_health, open,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::contract::noise;
@@ -103,6 +103,92 @@ fn only_leftovers_are_swept() {
     for (artifact, bytes) in [(&one, &bytes), (&two, &bytes), (&three, &noise(4, 1000))] {
         assert_eq!(read(&store, &artifact.id).unwrap(), *bytes);
     }
+}
+
+/// Sets the format in the label of an artifact, as a later version may do, and adds a field that this one does not know.
+pub(crate) fn set_format(folder: &Path, artifact: &Artifact, format: u32) {
+    let path = folder.join(format!("{}.artifact", artifact.id));
+    let bytes = fs::read(&path).unwrap();
+    let footer = bytes.len() - 20;
+    let size = u32::from_le_bytes(bytes[footer..footer + 4].try_into().unwrap()) as usize;
+    let mut label: serde_json::Value = serde_json::from_slice(&bytes[footer - size..footer]).unwrap();
+    label["format"] = format.into();
+    label["later"] = "a field".into();
+    let label = serde_json::to_vec(&label).unwrap();
+    let (length, hash) = ((label.len() as u32).to_le_bytes(), blake3::hash(&label));
+    let changed = [&bytes[..footer - size], &label, &length, &hash.as_bytes()[..16]].concat();
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    fs::write(&path, changed).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+}
+
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    files(folder).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+/// An older program refuses a folder in which a newer one stored something, and deletes nothing of it, neither when it opens the
+/// folder nor while it has it open.
+#[test]
+fn files_of_a_newer_program_are_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let options = || StoreOptions::from(Quotas::default()).with_clock(clock.clone());
+    let running = FolderStore::open(folder.path(), options()).unwrap();
+    let bytes = noise(8, 200_000);
+    let writer = FolderStore::open(folder.path(), options()).unwrap();
+    let (old, new) = (put_outlined(&writer, &bytes), put_outlined(&writer, &bytes));
+    set_format(folder.path(), &new, 7);
+    let before = contents(folder.path());
+    assert_eq!(
+        before.len(),
+        4,
+        "two artifacts, the link of the second to the chunks of the first, and the lock"
+    );
+
+    let Err(refused) = FolderStore::open(folder.path(), options()) else { panic!("it was opened") };
+    assert!(matches!(refused, StoreError::NewerFormat { format: 7, known: 1 }), "{refused}");
+    assert!(refused.to_string().contains("update tidegate"), "{refused}");
+    let health = folder_health(folder.path(), Millis(0));
+    assert!(matches!(health, Err(StoreError::NewerFormat { .. })), "not damaged: {health:?}");
+    // A program that runs meanwhile still reads what it knows, also after everything has expired; it changes nothing.
+    assert_eq!(read(&running, &old.id).unwrap(), bytes);
+    for _ in 0..2 {
+        assert!(matches!(running.sweep(), Err(StoreError::NewerFormat { .. })));
+        assert!(matches!(put(&running, b"more"), Err(StoreError::NewerFormat { .. })));
+        assert!(matches!(running.list(&owner(), 10), Err(StoreError::NewerFormat { .. })));
+        assert!(matches!(running.open(&owner(), &new.id), Err(StoreError::NewerFormat { .. })));
+        clock.advance(Duration::from_secs(7200));
+    }
+    assert!(contents(folder.path()) == before, "every byte is as it was");
+
+    // The program that knows the format finds everything; nothing has expired for a clock that was not moved.
+    set_format(folder.path(), &new, 1);
+    let known = FolderStore::open(
+        folder.path(),
+        StoreOptions::from(Quotas::default()).with_clock(Arc::new(ManualClock::default())),
+    )
+    .unwrap();
+    assert_eq!(read(&known, &new.id).unwrap(), bytes);
+}
+
+/// The link of a file whose label cannot be read is no leftover: the file may be readable the next time.
+#[test]
+fn the_link_of_an_unreadable_file_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder_store(folder.path());
+    let bytes = noise(9, 200_000);
+    let (_, linked) = (put_outlined(&store, &bytes), put_outlined(&store, &bytes));
+    let path = folder.path().join(format!("{}.artifact", linked.id));
+    let intact = fs::read(&path).unwrap();
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let write = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    write(&intact[..intact.len() - 1]);
+    assert_eq!(folder_store(folder.path()).sweep().unwrap(), Swept::default());
+    write(&intact);
+    assert_eq!(read(&folder_store(folder.path()), &linked.id).unwrap(), bytes);
 }
 
 /// Whichever byte of a file is flipped, and wherever it is cut: reading gives the right bytes or an error.

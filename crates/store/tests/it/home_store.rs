@@ -41,3 +41,24 @@ fn files_of_other_programs_are_read() {
     assert!(files.list(&owner(), 10).unwrap().is_empty());
     assert_eq!(store.list(&owner(), 10).unwrap(), [first]);
 }
+
+/// Files of a newer program: the database works, and asking for one of them says why it cannot be read.
+#[test]
+fn files_of_a_newer_program_do_not_stop_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(Some(folder.path().to_owned())).unwrap();
+    let files = FolderStore::open(&home.artifact_folder(), Quotas::default()).unwrap();
+    let newer = put(&files, b"newer").unwrap();
+    crate::folder::set_format(&home.artifact_folder(), &newer, 2);
+    drop(files);
+    let store = HomeStore::open(&home, Quotas::default()).unwrap();
+    let kept = put(&store, b"kept").unwrap();
+    assert_eq!(store.list(&owner(), 10).unwrap(), std::slice::from_ref(&kept));
+    assert!(open(&store, &owner(), &kept.id).is_ok());
+    assert!(matches!(open(&store, &owner(), &newer.id), Err(StoreError::NewerFormat { .. })));
+    assert!(matches!(store.owner_of(&newer.id), Err(StoreError::NewerFormat { .. })));
+    store.sweep().unwrap();
+    crate::folder::set_format(&home.artifact_folder(), &newer, 1);
+    let source = open(&store, &owner(), &newer.id).unwrap();
+    assert_eq!(Span::whole(&source).read(&source).unwrap(), b"newer");
+}

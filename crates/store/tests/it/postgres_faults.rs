@@ -22,7 +22,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const PUTS_VARIABLE: &str = "TIDEGATE_FAULT_PUTS";
 
 /// A store behind proxies.
-struct Rig {
+struct FaultyStore {
     server: &'static PostgresServer,
     postgres: PostgresProxy,
     objects: ObjectProxy,
@@ -36,7 +36,7 @@ fn new_options() -> Option<PostgresOptions> {
     Some(PostgresOptions { objects: Some(servers::objects()?.new_prefix()), ..server.new_store() })
 }
 
-impl Rig {
+impl FaultyStore {
     /// Connects to a new store through new proxies; `None` if there are no servers.
     fn new() -> Option<Self> {
         Self::before(&new_options()?)
@@ -118,46 +118,46 @@ fn body(owner: &Owner, number: u64, length: usize) -> Vec<u8> {
 }
 
 /// Runs something with a cut at each of its statements, before and after the server sees it.
-fn cut_everywhere(rig: &Rig, work: impl Fn(&str)) {
+fn cut_everywhere(faulty: &FaultyStore, work: impl Fn(&str)) {
     // Once whole: connections exist and statements are prepared.
     work("whole");
     for cut in [Cut::Before, Cut::After] {
         for statement in 0.. {
-            let cuts = rig.postgres.cuts();
-            rig.postgres.cut_after(statement, cut);
+            let cuts = faulty.postgres.cuts();
+            faulty.postgres.cut_after(statement, cut);
             work(&format!("cut {cut:?} statement {statement}"));
-            rig.postgres.heal();
-            if rig.postgres.cuts() == cuts {
+            faulty.postgres.heal();
+            if faulty.postgres.cuts() == cuts {
                 assert!(statement > 2, "there were statements to cut");
                 break;
             }
         }
     }
-    rig.check_tables();
+    faulty.check_tables();
 }
 
 #[test]
 fn a_put_survives_a_cut_at_every_statement() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     let owner = Owner::new("local:1");
     for length in [5_000, 400_000] {
         let number = AtomicU64::new(length as u64);
-        cut_everywhere(&rig, |when| {
+        cut_everywhere(&faulty, |when| {
             let bytes = body(&owner, number.fetch_add(1, Ordering::SeqCst), length);
-            let (id, stored) = put(&rig.store, &owner, &bytes);
+            let (id, stored) = put(&faulty.store, &owner, &bytes);
             stored.unwrap_or_else(|error| panic!("{when}: {error:?}"));
-            assert!(read(&rig.store, &owner, &id).unwrap() == bytes, "{when}");
+            assert!(read(&faulty.store, &owner, &id).unwrap() == bytes, "{when}");
         });
     }
 }
 
 #[test]
 fn a_put_in_many_batches_survives_a_cut_at_every_statement() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     // Without an object store, so that it is written as unfinished rows.
-    let options = PostgresOptions { objects: None, ..rig.options.clone() };
+    let options = PostgresOptions { objects: None, ..faulty.options.clone() };
     let (store, owner, number) = (connect(&options), Owner::new("local:1"), AtomicU64::new(0));
-    cut_everywhere(&rig, |when| {
+    cut_everywhere(&faulty, |when| {
         // It compresses well: the number of batches matters, not their size.
         let line = format!("{} of many lines\n", number.fetch_add(1, Ordering::SeqCst));
         let bytes = line.repeat(8_500_000 / line.len()).into_bytes();
@@ -170,61 +170,61 @@ fn a_put_in_many_batches_survives_a_cut_at_every_statement() {
 
 #[test]
 fn equal_bytes_deletion_touch_and_sweep_survive_a_cut_at_every_statement() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     let owner = Owner::new("local:1");
     let bytes = body(&owner, 1, 50_000);
-    let (first, stored) = put(&rig.store, &owner, &bytes);
+    let (first, stored) = put(&faulty.store, &owner, &bytes);
     stored.unwrap();
-    cut_everywhere(&rig, |when| {
-        let (id, stored) = put(&rig.store, &owner, &bytes);
+    cut_everywhere(&faulty, |when| {
+        let (id, stored) = put(&faulty.store, &owner, &bytes);
         stored.unwrap_or_else(|error| panic!("{when}: {error:?}"));
-        rig.store.touch(&owner, &id, 2 * HOUR).unwrap();
-        rig.store.sweep().unwrap();
-        rig.store.delete(&owner, &id).unwrap_or_else(|error| panic!("{when}: {error:?}"));
-        assert!(matches!(read(&rig.store, &owner, &id), Err(StoreError::NotFound)), "{when}");
+        faulty.store.touch(&owner, &id, 2 * HOUR).unwrap();
+        faulty.store.sweep().unwrap();
+        faulty.store.delete(&owner, &id).unwrap_or_else(|error| panic!("{when}: {error:?}"));
+        assert!(matches!(read(&faulty.store, &owner, &id), Err(StoreError::NotFound)), "{when}");
     });
-    assert!(read(&rig.store, &owner, &first).unwrap() == bytes);
-    assert_eq!(rig.store.usage().unwrap().artifacts, 1);
+    assert!(read(&faulty.store, &owner, &first).unwrap() == bytes);
+    assert_eq!(faulty.store.usage().unwrap().artifacts, 1);
 }
 
 #[test]
 fn every_fault_of_the_object_store_is_survived() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     let (owner, mut number) = (Owner::new("local:1"), 0);
     for fault in ObjectFault::ALL {
         for count in [1, 2] {
             number += 1;
             let bytes = body(&owner, number, 500_000);
-            rig.objects.injure(vec![fault; count]);
-            let (id, stored) = put(&rig.store, &owner, &bytes);
+            faulty.objects.injure(vec![fault; count]);
+            let (id, stored) = put(&faulty.store, &owner, &bytes);
             stored.unwrap_or_else(|error| panic!("{fault:?}: {error:?}"));
-            rig.heal();
+            faulty.heal();
             // A process that has nothing in memory.
-            let other = connect(&PostgresOptions { cache_bytes: 0, ..rig.options.clone() });
-            rig.objects.injure(vec![fault; count]);
+            let other = connect(&PostgresOptions { cache_bytes: 0, ..faulty.options.clone() });
+            faulty.objects.injure(vec![fault; count]);
             assert!(read(&other, &owner, &id).unwrap() == bytes, "{fault:?}");
-            rig.heal();
+            faulty.heal();
         }
     }
-    assert!(rig.objects.faults() >= 20, "{} faults", rig.objects.faults());
-    rig.check_tables();
+    assert!(faulty.objects.faults() >= 20, "{} faults", faulty.objects.faults());
+    faulty.check_tables();
 }
 
 /// A body of two parts where a part has one megabyte, because it is packed in batches of 8 MB.
 const TWO_PARTS: usize = 9_000_000;
 
-/// Returns a rig in which objects are uploaded in small parts, and requests time out soon.
-fn rig_with_parts() -> Option<Rig> {
+/// Returns a store in which objects are uploaded in small parts, and requests time out soon.
+fn store_with_parts() -> Option<FaultyStore> {
     let mut options = new_options()?;
     options.retry_timeout = Duration::from_secs(3);
     let objects = options.objects.as_mut()?;
     (objects.part_bytes, objects.request_timeout) = (Some(1 << 20), Some(Duration::from_secs(2)));
-    Rig::before(&options)
+    FaultyStore::before(&options)
 }
 
 #[test]
 fn an_upload_in_parts_survives_a_fault_of_every_request() {
-    let Some(rig) = rig_with_parts() else { return };
+    let Some(faulty) = store_with_parts() else { return };
     let owner = Owner::new("local:1");
     let mut number = 0;
     for fault in ObjectFault::ALL.into_iter().chain([ObjectFault::Silence]) {
@@ -232,66 +232,66 @@ fn an_upload_in_parts_survives_a_fault_of_every_request() {
         for request in 0..4 {
             number += 1;
             let bytes = body(&owner, number, TWO_PARTS);
-            let faults = rig.objects.faults();
-            rig.objects.injure_after(request, fault);
-            let (id, stored) = put(&rig.store, &owner, &bytes);
+            let faults = faulty.objects.faults();
+            faulty.objects.injure_after(request, fault);
+            let (id, stored) = put(&faulty.store, &owner, &bytes);
             stored.unwrap_or_else(|error| panic!("{fault:?} of request {request}: {error:?}"));
-            assert_eq!(rig.objects.faults(), faults + 1, "{fault:?} of request {request}");
-            rig.heal();
-            assert!(read(&rig.store, &owner, &id).unwrap() == bytes, "{fault:?} of request {request}");
-            rig.store.delete(&owner, &id).unwrap();
+            assert_eq!(faulty.objects.faults(), faults + 1, "{fault:?} of request {request}");
+            faulty.heal();
+            assert!(read(&faulty.store, &owner, &id).unwrap() == bytes, "{fault:?} of request {request}");
+            faulty.store.delete(&owner, &id).unwrap();
         }
     }
-    rig.check_tables();
-    assert_eq!(rig.store.status().unwrap().orphans, 0);
+    faulty.check_tables();
+    assert_eq!(faulty.store.status().unwrap().orphans, 0);
 }
 
 #[test]
 fn parts_that_a_killed_process_leaves_are_swept() {
-    let Some(rig) = rig_with_parts() else { return };
+    let Some(faulty) = store_with_parts() else { return };
     let owner = Owner::new("local:1");
     // The parts are written, and then nothing can be reached: neither completing the upload nor removing it.
-    rig.objects.injure_after(3, ObjectFault::Error);
-    rig.objects.go_on_with(ObjectFault::Cut);
-    let (_, stored) = put(&rig.store, &owner, &body(&owner, 1, TWO_PARTS));
+    faulty.objects.injure_after(3, ObjectFault::Error);
+    faulty.objects.go_on_with(ObjectFault::Cut);
+    let (_, stored) = put(&faulty.store, &owner, &body(&owner, 1, TWO_PARTS));
     assert!(matches!(stored, Err(StoreError::Unusable(_))), "{stored:?}");
-    rig.heal();
-    assert_eq!(rig.store.status().unwrap().orphans, 1);
-    let aborted = || rig.objects.requests_with("DELETE", "uploadId=");
+    faulty.heal();
+    assert_eq!(faulty.store.status().unwrap().orphans, 1);
+    let aborted = || faulty.objects.requests_with("DELETE", "uploadId=");
     let before = aborted();
-    rig.server.sql(&format!("UPDATE {}.orphan SET since = 0", rig.options.schema));
-    assert_eq!(rig.store.sweep().unwrap().bodies, 1);
-    assert_eq!((aborted(), rig.store.status().unwrap().orphans), (before + 1, 0));
+    faulty.server.sql(&format!("UPDATE {}.orphan SET since = 0", faulty.options.schema));
+    assert_eq!(faulty.store.sweep().unwrap().bodies, 1);
+    assert_eq!((aborted(), faulty.store.status().unwrap().orphans), (before + 1, 0));
 }
 
 #[test]
 fn an_object_that_cannot_be_removed_does_not_hold_up_the_others() {
-    let Some(rig) = Rig::new() else { return };
-    let options = PostgresOptions { retry_timeout: Duration::from_millis(100), ..rig.options.clone() };
+    let Some(faulty) = FaultyStore::new() else { return };
+    let options = PostgresOptions { retry_timeout: Duration::from_millis(100), ..faulty.options.clone() };
     let (store, owner) = (connect(&options), Owner::new("local:1"));
     put(&store, &owner, &body(&owner, 1, 400_000)).1.unwrap();
-    rig.server.sql(&format!(
+    faulty.server.sql(&format!(
         "SET search_path TO {};
          INSERT INTO orphan SELECT object, 1 FROM body;
          INSERT INTO orphan SELECT object || n, 2 FROM body, generate_series(1, 5) n;
          DELETE FROM artifact; DELETE FROM chunk; DELETE FROM body; UPDATE quota_use SET stored = 0, artifacts = 0",
         options.schema
     ));
-    rig.objects.injure(vec![ObjectFault::Error; 30]);
+    faulty.objects.injure(vec![ObjectFault::Error; 30]);
     assert!(store.sweep().is_err(), "the object store is out of reach");
-    rig.heal();
+    faulty.heal();
     assert_eq!(store.sweep().unwrap().bodies, 3, "those that were not tried");
     assert_eq!(store.status().unwrap().orphans, 3, "the others are tried again in an hour");
 }
 
 #[test]
 fn what_needs_no_object_goes_on_without_the_object_store() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     let owner = Owner::new("local:1");
-    rig.objects.injure(vec![ObjectFault::Silence; 100_000]);
+    faulty.objects.injure(vec![ObjectFault::Silence; 100_000]);
     // A process that starts meanwhile.
     let began = std::time::Instant::now();
-    let options = PostgresOptions { retry_timeout: Duration::from_millis(300), ..rig.options.clone() };
+    let options = PostgresOptions { retry_timeout: Duration::from_millis(300), ..faulty.options.clone() };
     let store = connect(&options);
     let bytes = body(&owner, 1, 50_000);
     let (id, stored) = put(&store, &owner, &bytes);
@@ -299,18 +299,18 @@ fn what_needs_no_object_goes_on_without_the_object_store() {
     assert!(read(&store, &owner, &id).unwrap() == bytes);
     assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     assert!(store.status().unwrap().objects_problem.is_some());
-    rig.heal();
+    faulty.heal();
     put(&store, &owner, &body(&owner, 2, 500_000)).1.unwrap();
     assert_eq!(store.status().unwrap().objects_problem, None);
 }
 
 #[test]
 fn connections_that_went_silent_cost_one_timeout() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     let options = PostgresOptions {
         statement_timeout: Duration::from_millis(500),
         retry_timeout: Duration::from_secs(2),
-        ..rig.options.clone()
+        ..faulty.options.clone()
     };
     let (store, owner) = (connect(&options), Owner::new("local:1"));
     // Several connections are open.
@@ -320,23 +320,23 @@ fn connections_that_went_silent_cost_one_timeout() {
             scope.spawn(move || put(store, owner, &body(owner, number, 5_000)).1.unwrap());
         }
     });
-    rig.postgres.silence();
+    faulty.postgres.silence();
     let began = std::time::Instant::now();
     let (id, stored) = put(&store, &owner, &body(&owner, 7, 5_000));
     stored.unwrap();
     assert!(read(&store, &owner, &id).is_ok());
     let took = began.elapsed();
     assert!(took < Duration::from_secs(9), "{took:?}: one timeout of 5.5 s, and nothing more");
-    rig.check_tables();
+    faulty.check_tables();
 }
 
 #[test]
 fn a_connection_that_was_not_used_for_long_is_not_used_again() {
-    let Some(rig) = Rig::new() else { return };
-    let options = PostgresOptions { idle_timeout: Duration::from_millis(200), ..rig.options.clone() };
+    let Some(faulty) = FaultyStore::new() else { return };
+    let options = PostgresOptions { idle_timeout: Duration::from_millis(200), ..faulty.options.clone() };
     let (store, owner) = (connect(&options), Owner::new("local:1"));
     put(&store, &owner, &body(&owner, 1, 5_000)).1.unwrap();
-    rig.postgres.silence();
+    faulty.postgres.silence();
     std::thread::sleep(Duration::from_millis(500));
     let began = std::time::Instant::now();
     put(&store, &owner, &body(&owner, 2, 5_000)).1.unwrap();
@@ -345,36 +345,36 @@ fn a_connection_that_was_not_used_for_long_is_not_used_again() {
 
 #[test]
 fn wrong_bytes_are_an_error_and_never_data() {
-    let Some(rig) = Rig::new() else { return };
+    let Some(faulty) = FaultyStore::new() else { return };
     let owner = Owner::new("local:1");
     let bytes = body(&owner, 1, 500_000);
-    let (id, stored) = put(&rig.store, &owner, &bytes);
+    let (id, stored) = put(&faulty.store, &owner, &bytes);
     stored.unwrap();
-    rig.objects.injure(vec![ObjectFault::Wrong; 1000]);
+    faulty.objects.injure(vec![ObjectFault::Wrong; 1000]);
     // A process that has nothing in memory.
     let other =
-        connect(&PostgresOptions { retry_timeout: Duration::from_millis(100), ..rig.options.clone() });
+        connect(&PostgresOptions { retry_timeout: Duration::from_millis(100), ..faulty.options.clone() });
     let opened = other.open(&owner, &id).unwrap();
     let chunk = other.read_chunk(&opened, 0);
     assert!(matches!(chunk, Err(StoreError::Damaged { .. })), "{chunk:?}");
-    rig.heal();
-    assert!(read(&rig.store, &owner, &id).unwrap() == bytes);
+    faulty.heal();
+    assert!(read(&faulty.store, &owner, &id).unwrap() == bytes);
 }
 
 #[test]
 fn a_server_that_stays_away_is_an_error_in_time() {
-    let Some(rig) = Rig::new() else { return };
-    let options = PostgresOptions { retry_timeout: Duration::from_millis(300), ..rig.options.clone() };
+    let Some(faulty) = FaultyStore::new() else { return };
+    let options = PostgresOptions { retry_timeout: Duration::from_millis(300), ..faulty.options.clone() };
     let (store, owner) = (connect(&options), Owner::new("local:1"));
-    rig.objects.injure(vec![ObjectFault::Cut; 100_000]);
+    faulty.objects.injure(vec![ObjectFault::Cut; 100_000]);
     let (id, stored) = put(&store, &owner, &body(&owner, 1, 500_000));
     assert!(matches!(stored, Err(StoreError::Unusable(_))), "{stored:?}");
-    rig.heal();
+    faulty.heal();
     assert!(matches!(read(&store, &owner, &id), Err(StoreError::NotFound)));
     let (id, stored) = put(&store, &owner, &body(&owner, 1, 500_000));
     stored.unwrap();
     assert!(read(&store, &owner, &id).is_ok());
-    rig.check_tables();
+    faulty.check_tables();
 }
 
 /// What a writer did: acknowledged or not, a result is either whole or not there.
@@ -393,7 +393,7 @@ const LEAST_STATEMENTS: u64 = 9;
 
 /// Stores results in a thread that has proxies of its own: exactly one in [`PUTS_PER_FAULT`] meets a fault, of the database
 /// and of the object store in turn.
-fn write_under_faults(rig: &Rig, thread: u64, count: u64) -> Vec<Attempt> {
+fn write_under_faults(faulty: &FaultyStore, thread: u64, count: u64) -> Vec<Attempt> {
     let mut random = noise(thread + 77, 16 * count as usize).into_iter();
     let mut next = |below: u64| u64::from(random.next().unwrap_or(0)) % below;
     let mut attempts = Vec::new();
@@ -407,16 +407,16 @@ fn write_under_faults(rig: &Rig, thread: u64, count: u64) -> Vec<Attempt> {
             false => 50 + 200 * next(250) as usize,
         };
         match fault {
-            Some(_) if is_of_objects => rig.objects.injure([ObjectFault::ALL[next(7) as usize]]),
-            Some(_) => rig
+            Some(_) if is_of_objects => faulty.objects.injure([ObjectFault::ALL[next(7) as usize]]),
+            Some(_) => faulty
                 .postgres
                 .cut_after(next(LEAST_STATEMENTS), if next(2) == 0 { Cut::Before } else { Cut::After }),
             None => {}
         }
         let number = thread * 1_000_000 + number;
-        let before = rig.faults();
-        let (id, stored) = put(&rig.store, &owner, &body(&owner, number, length));
-        assert_eq!(rig.faults() - before, u64::from(fault.is_some()), "the fault of put {number}");
+        let before = faulty.faults();
+        let (id, stored) = put(&faulty.store, &owner, &body(&owner, number, length));
+        assert_eq!(faulty.faults() - before, u64::from(fault.is_some()), "the fault of put {number}");
         attempts.push(Attempt { owner, id, number, length, acknowledged: stored.is_ok() });
     }
     attempts
@@ -446,16 +446,16 @@ fn check_attempts(store: &PostgresStore, attempts: &[Attempt]) {
 fn nothing_acknowledged_is_lost_under_faults() {
     let Some(options) = new_options() else { return };
     let puts: u64 = std::env::var(PUTS_VARIABLE).ok().and_then(|puts| puts.parse().ok()).unwrap_or(1000);
-    let rigs = [(); 4].map(|()| Rig::before(&options).unwrap());
+    let rigs = [(); 4].map(|()| FaultyStore::before(&options).unwrap());
     let began = std::time::Instant::now();
     let attempts: Vec<Attempt> = std::thread::scope(|scope| {
         let threads = [0, 1, 2, 3].map(|thread| {
-            let rig = &rigs[thread];
-            scope.spawn(move || write_under_faults(rig, thread as u64, puts / 4))
+            let faulty = &rigs[thread];
+            scope.spawn(move || write_under_faults(faulty, thread as u64, puts / 4))
         });
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    let faults: u64 = rigs.iter().map(Rig::faults).sum();
+    let faults: u64 = rigs.iter().map(FaultyStore::faults).sum();
     assert_eq!(faults, 4 * (puts / 4 / PUTS_PER_FAULT), "every fault happened");
     let refused = attempts.iter().filter(|attempt| !attempt.acknowledged).count();
     let (results, took) = (attempts.len(), began.elapsed());

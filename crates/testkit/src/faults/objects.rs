@@ -44,7 +44,7 @@ impl ObjectFault {
 }
 
 #[derive(Default)]
-struct State {
+struct ObjectFaultPlan {
     plan: Mutex<Vec<ObjectFault>>,
     /// The number of requests to let pass before the plan begins.
     passing: AtomicU64,
@@ -55,7 +55,7 @@ struct State {
 }
 
 /// A proxy in front of an object store.
-pub struct ObjectProxy(Listener<State>);
+pub struct ObjectProxy(Listener<ObjectFaultPlan>);
 
 impl ObjectProxy {
     /// Starts a proxy in front of a port.
@@ -119,7 +119,7 @@ impl ObjectProxy {
     }
 }
 
-impl State {
+impl ObjectFaultPlan {
     /// Notes a request, and returns what goes wrong with it.
     fn next(&self, request: &[u8]) -> Option<ObjectFault> {
         let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-fn serve(mut client: TcpStream, server: u16, state: &State) -> io::Result<()> {
+fn serve(mut client: TcpStream, server: u16, state: &ObjectFaultPlan) -> io::Result<()> {
     let request = read_request(&mut client)?;
     let fault = state.next(&request);
     state.faults.fetch_add(u64::from(fault.is_some()), Ordering::SeqCst);

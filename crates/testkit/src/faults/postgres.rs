@@ -25,7 +25,7 @@ pub enum Cut {
 }
 
 #[derive(Default)]
-struct State {
+struct CutPlan {
     /// The number of statements to let pass before the cut.
     plan: Mutex<Option<(u64, Cut)>>,
     statements: AtomicU64,
@@ -35,7 +35,7 @@ struct State {
     silent_before: AtomicU64,
 }
 
-impl State {
+impl CutPlan {
     /// Counts a statement, and returns whether its connection is to be cut.
     fn next(&self) -> Option<Cut> {
         self.statements.fetch_add(1, Ordering::SeqCst);
@@ -57,7 +57,7 @@ impl State {
 }
 
 /// A proxy in front of PostgreSQL.
-pub struct PostgresProxy(Listener<State>);
+pub struct PostgresProxy(Listener<CutPlan>);
 
 impl PostgresProxy {
     /// Starts a proxy in front of a port.
@@ -106,7 +106,7 @@ impl PostgresProxy {
     }
 }
 
-fn serve(mut client: TcpStream, server: u16, state: &State) -> io::Result<()> {
+fn serve(mut client: TcpStream, server: u16, state: &CutPlan) -> io::Result<()> {
     let connection = state.connections.fetch_add(1, Ordering::SeqCst);
     let mut upstream = TcpStream::connect(("127.0.0.1", server))?;
     client.set_nodelay(true)?;

@@ -260,7 +260,7 @@ impl ProfileBuilder {
         let mut members: Vec<(usize, Vec<String>)> = Vec::new();
         for child in item.children.iter().filter(|_| item.types.objects == width as u64) {
             let key = String::from_utf8_lossy(&child.key).to_lowercase();
-            let rank = NAMING_KEYS.iter().position(|word| key.contains(word)).unwrap_or(NAMING_KEYS.len());
+            let rank = NAMING_WORDS.iter().position(|word| key.contains(word)).unwrap_or(NAMING_WORDS.len());
             members.extend(names_of(&self.nodes[child.node.0 as usize], width).map(|names| (rank, names)));
         }
         members.sort_by_key(|(rank, _)| *rank);
@@ -336,7 +336,7 @@ impl ProfileBuilder {
 }
 
 /// Words in the keys of texts that name a column, best first.
-const NAMING_KEYS: &[&str] = &["name", "label", "title", "header", "caption", "key", "field", "id"];
+const NAMING_WORDS: &[&str] = &["name", "label", "title", "header", "caption", "key", "field", "id"];
 
 /// Returns the distinct texts at a path, if there are `width` of them and each can be a name.
 fn names_of(node: &PathNode, width: usize) -> Option<Vec<String>> {

@@ -2,21 +2,21 @@
 
 /// A place in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place<'l> {
+pub(crate) struct SourceLocation<'l> {
     pub(crate) path: &'l str,
     pub(crate) line: u64,
     /// The offset in the searched text at which the place ends.
     pub(crate) end: usize,
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for SourceLocation<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.path, self.line)
     }
 }
 
 /// Returns the first place that a text names.
-pub(crate) fn find(text: &str) -> Option<Place<'_>> {
+pub(crate) fn find(text: &str) -> Option<SourceLocation<'_>> {
     quoted(text).or_else(|| {
         // The number after a path: `a.rs:12`, `a.ts(12,5)`, `A.java:[12,5]`.
         text.char_indices().filter(|(_, c)| matches!(c, ':' | '(')).find_map(|(at, _)| ending_at(text, at))
@@ -24,23 +24,23 @@ pub(crate) fn find(text: &str) -> Option<Place<'_>> {
 }
 
 /// Returns the place with which a text begins.
-pub(crate) fn leading(text: &str) -> Option<Place<'_>> {
+pub(crate) fn leading(text: &str) -> Option<SourceLocation<'_>> {
     let word = text.split([' ', '\t']).next()?;
     let place = find(word)?;
     text.starts_with(place.path).then_some(place)
 }
 
 /// Reads `File "a.py", line 7`.
-fn quoted(text: &str) -> Option<Place<'_>> {
+fn quoted(text: &str) -> Option<SourceLocation<'_>> {
     let start = text.find("File \"")? + 6;
     let length = text[start..].find('"')?;
     let rest = text[start + length..].strip_prefix("\", line ")?;
     let (line, digits) = number(rest)?;
-    Some(Place { path: &text[start..start + length], line, end: start + length + 8 + digits })
+    Some(SourceLocation { path: &text[start..start + length], line, end: start + length + 8 + digits })
 }
 
 /// Reads the place whose path ends at an offset, where there is a colon or a parenthesis.
-fn ending_at(text: &str, at: usize) -> Option<Place<'_>> {
+fn ending_at(text: &str, at: usize) -> Option<SourceLocation<'_>> {
     let (before, mark) = (&text[..at], text.as_bytes()[at]);
     let start = before.rfind([' ', '\t', '(', '"', '\'', '<', '`', '[']).map_or(0, |at| at + 1);
     let path = before[start..].trim_start_matches("file://");
@@ -63,7 +63,7 @@ fn ending_at(text: &str, at: usize) -> Option<Place<'_>> {
     if mark == b'(' || bracket == 1 {
         end += text[end..].starts_with(closing).then_some(1)?;
     }
-    Some(Place { path, line, end })
+    Some(SourceLocation { path, line, end })
 }
 
 /// Returns whether a word is the path of a file: it has an extension of letters, or a folder.

@@ -469,7 +469,7 @@ fn decorated(line: &str) -> Option<&str> {
 }
 
 /// Returns the place that a line below a failed test names, where such lines name it.
-fn place_of_detail(line: &str) -> Option<place::Place<'_>> {
+fn place_of_detail(line: &str) -> Option<place::SourceLocation<'_>> {
     let rest = line.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.'));
     let is_frame =
         ["at ", "File "].iter().any(|word| rest.starts_with(word)) || line.contains("panicked at ");

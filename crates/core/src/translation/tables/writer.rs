@@ -77,12 +77,12 @@ pub(super) struct TableWriter {
     table: usize,
     /// The number of the next line.
     line: usize,
-    place: Place,
+    place: WriterPosition,
 }
 
 /// Where a writer of tables is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WriterPosition {
     Begin,
     /// Before the first row of a list.
     ListBegin,
@@ -97,8 +97,8 @@ impl JsonWriter for TableWriter {
             return Some(Step::NeedsMore);
         }
         let tables = Rc::clone(&self.tables);
-        if self.place == Place::Begin {
-            self.place = Place::ListBegin;
+        if self.place == WriterPosition::Begin {
+            self.place = WriterPosition::ListBegin;
             json.push(if tables.is_same { '[' } else { '{' });
             self.begin_list(json);
         }
@@ -112,7 +112,8 @@ impl JsonWriter for TableWriter {
             if let Some(row) = row.as_ref().filter(|row| self.line >= row.table.first)
                 && row.table.form.find_cells(line, &mut cells)
             {
-                let is_first = std::mem::replace(&mut self.place, Place::AfterRow) == Place::ListBegin;
+                let is_first =
+                    std::mem::replace(&mut self.place, WriterPosition::AfterRow) == WriterPosition::ListBegin;
                 json.push_str(if is_first { "{" } else { ",{" });
                 row.write(&cells, json);
                 json.push('}');
@@ -132,7 +133,7 @@ impl JsonWriter for TableWriter {
 
 impl TableWriter {
     pub(super) fn new(tables: Tables) -> Self {
-        Self { tables: Rc::new(tables), table: 0, line: 0, place: Place::Begin }
+        Self { tables: Rc::new(tables), table: 0, line: 0, place: WriterPosition::Begin }
     }
 
     /// Begins the list of a table, if each has its own.
@@ -141,7 +142,7 @@ impl TableWriter {
             json.push_str(if self.table > 0 { "," } else { "" });
             string::write(key, json);
             json.push_str(":[");
-            self.place = Place::ListBegin;
+            self.place = WriterPosition::ListBegin;
         }
     }
 

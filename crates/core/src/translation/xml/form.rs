@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::{Event, NoEvent, Reader, StartTag};
+use super::reader::{ElementReader, Event, NoEvent, StartTag};
 use crate::translation::typed::Column;
 use crate::translation::window::Window;
 
@@ -42,7 +42,7 @@ pub(super) struct ChildForm {
 #[derive(Default)]
 pub(super) struct FormReader {
     forms: Forms,
-    reader: Reader,
+    reader: ElementReader,
     open: Vec<OpenElement>,
     elements: u64,
     /// The elements that have both child elements and text.

@@ -15,7 +15,7 @@ const MAX_REFERENCE_BYTES: usize = 12;
 pub(super) enum Event<'w> {
     /// An element begins.
     Open(StartTag<'w>),
-    /// The innermost open element ends; its text is [`Reader::text`].
+    /// The innermost open element ends; its text is [`ElementReader::text`].
     Close,
     /// The root element has ended, and nothing else follows.
     End,
@@ -37,7 +37,7 @@ pub(super) struct StartTag<'w> {
 
 /// Reads elements, window by window.
 #[derive(Clone, Default)]
-pub(super) struct Reader {
+pub(super) struct ElementReader {
     /// The names of the open elements, one after the other, and where each begins.
     names: String,
     /// The texts of the open elements, without those of their child elements, and where each begins.
@@ -57,7 +57,7 @@ struct OpenElement {
     text: usize,
 }
 
-impl Reader {
+impl ElementReader {
     /// Returns the next event of a text whose next bytes are `rest`, and takes what was read from `rest`.
     pub(super) fn next<'w>(&mut self, rest: &mut &'w str, is_end: bool) -> Result<Event<'w>, NoEvent> {
         self.drop_ended();

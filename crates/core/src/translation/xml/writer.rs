@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::form::Forms;
-use super::reader::{Event, NoEvent, Reader, StartTag};
+use super::reader::{ElementReader, Event, NoEvent, StartTag};
 use crate::json::string;
 use crate::translation::window::Window;
 use crate::translation::{JsonWriter, Step};
@@ -15,7 +15,7 @@ use crate::translation::{JsonWriter, Step};
 #[derive(Clone)]
 pub(super) struct XmlWriter {
     forms: Rc<Forms>,
-    reader: Reader,
+    reader: ElementReader,
     open: Vec<OpenElement>,
     out: String,
     is_begun: bool,
@@ -83,7 +83,7 @@ impl XmlWriter {
     pub(super) fn new(forms: Forms) -> Self {
         Self {
             forms: Rc::new(forms),
-            reader: Reader::default(),
+            reader: ElementReader::default(),
             open: Vec::new(),
             out: String::new(),
             is_begun: false,

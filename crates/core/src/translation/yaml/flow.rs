@@ -1,10 +1,10 @@
 //! Flow collections and quoted scalars of YAML, which may go on in further lines.
 
 use super::scalar::{unescaped, write_plain};
-use super::{MAX_DEPTH, Reader};
+use super::{DocumentReader, MAX_DEPTH};
 use crate::json::string;
 
-impl<'y> Reader<'y> {
+impl<'y> DocumentReader<'y> {
     /// Reads a flow collection or a quoted scalar that is all of a value.
     pub(super) fn flow(&mut self, text: &'y str, least: usize) -> Option<()> {
         let mut rest = text;

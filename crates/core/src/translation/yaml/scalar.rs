@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Reader, find_mark};
+use super::{DocumentReader, find_mark};
 use crate::json::string;
 use crate::translation::typed::is_number;
 use crate::trim::trim_end;
@@ -94,7 +94,7 @@ pub(super) fn write_plain(text: &str, out: &mut String) {
     }
 }
 
-impl<'y> Reader<'y> {
+impl<'y> DocumentReader<'y> {
     /// Reads a plain scalar, which may go on in lines that are indented by at least `least`.
     pub(super) fn plain(&mut self, text: &'y str, least: usize) -> Option<()> {
         let first = without_comment(text);

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 use tidegate_gateway::caller::Principal;
 use tidegate_store::{Clock, Millis, Owner, SystemClock};
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::MAX_SESSION_AGE;
@@ -18,7 +19,7 @@ use super::replicas::is_replica_id;
 use crate::http::legacy::LEGACY_VERSIONS;
 use crate::http::session::Session;
 
-/// The most bytes of the capabilities that a client may have; those of a client with more count as none.
+/// Maximum bytes of a client's capabilities; larger ones are ignored.
 const MAX_CAPABILITIES_BYTES: usize = 2048;
 /// The most characters of the name of a client.
 const MAX_NAME_CHARS: usize = 64;
@@ -28,13 +29,35 @@ const MAX_QUESTIONS: usize = 256;
 /// The session of a client.
 pub(super) type ClientSession = Session<Client>;
 
-/// A request of a server that waits for its answer.
-struct Question {
-    connection: Weak<Connection>,
-    /// Its id, as the server wrote it.
-    id: Vec<u8>,
-    /// Its progress token, as the server wrote it.
-    token: Option<Vec<u8>>,
+/// A request that waits for the answer of the client.
+enum Question {
+    /// One of a server.
+    OfServer {
+        connection: Weak<Connection>,
+        /// Its id, as the server wrote it.
+        id: Vec<u8>,
+        /// Its progress token, as the server wrote it.
+        token: Option<Vec<u8>>,
+    },
+    /// One of the gateway itself.
+    OfGateway(oneshot::Sender<Value>),
+}
+
+impl Question {
+    fn is_awaited(&self) -> bool {
+        match self {
+            Self::OfServer { connection, .. } => connection.strong_count() > 0,
+            Self::OfGateway(answer) => !answer.is_closed(),
+        }
+    }
+}
+
+/// Where an answer of the client goes.
+pub(super) enum AnswerTarget {
+    /// To a server, with the id that it knows.
+    Server(Arc<Connection>, Vec<u8>),
+    /// To the gateway itself.
+    Gateway(oneshot::Sender<Value>),
 }
 
 /// A client with a session.
@@ -47,7 +70,7 @@ pub(super) struct Client {
     pub(super) version: String,
     /// When the session began.
     begun: Millis,
-    /// The replica that this is, which the ids of its questions name.
+    /// The id of this replica, part of every question id.
     replica: Arc<str>,
     /// The requests that are on their way, by their id.
     open: Mutex<HashMap<Vec<u8>, AbortHandle>>,
@@ -159,7 +182,7 @@ impl Client {
         }
     }
 
-    /// Returns the other replica that asked what an answer or a report of progress is for.
+    /// Returns the replica waiting for this answer, if it is not this one.
     pub(super) fn asking_replica<'i>(&self, id: &'i [u8]) -> Option<&'i str> {
         let (replica, _) = question_parts(id)?;
         (replica != &*self.replica).then_some(replica)
@@ -176,34 +199,49 @@ impl Client {
     }
 
     /// Notes a request of a server, with its progress token; returns the id by which the client knows both.
-    pub(super) fn ask(
+    pub(super) fn register_question(
         &self,
         connection: &Arc<Connection>,
         id: &[u8],
         token: Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
+        let (connection, id) = (Arc::downgrade(connection), id.to_vec());
+        self.note_question(Question::OfServer { connection, id, token })
+    }
+
+    /// Notes a request of the gateway itself; returns the id by which the client knows it, and what receives the answer.
+    pub(super) fn ask_itself(&self) -> Option<(Vec<u8>, oneshot::Receiver<Value>)> {
+        let (sender, receiver) = oneshot::channel();
+        Some((self.note_question(Question::OfGateway(sender))?, receiver))
+    }
+
+    fn note_question(&self, question: Question) -> Option<Vec<u8>> {
         let mut questions = locked(&self.questions);
-        questions.retain(|_, question| question.connection.strong_count() > 0);
+        questions.retain(|_, question| question.is_awaited());
         if questions.len() >= MAX_QUESTIONS {
             return None;
         }
         let number = self.next_question.fetch_add(1, Ordering::Relaxed);
-        let (connection, id) = (Arc::downgrade(connection), id.to_vec());
-        questions.insert(number, Question { connection, id, token });
+        questions.insert(number, question);
         Some(self.question_id(number))
     }
 
-    /// Takes the request of a server that an answer of the client is for: the connection, and the id for the server.
-    pub(super) fn answered(&self, id: &[u8]) -> Option<(Arc<Connection>, Vec<u8>)> {
+    /// Takes the request that an answer of the client is for.
+    pub(super) fn answered(&self, id: &[u8]) -> Option<AnswerTarget> {
         let question = locked(&self.questions).remove(&self.question_number(id)?)?;
-        Some((question.connection.upgrade()?, question.id))
+        Some(match question {
+            Question::OfServer { connection, id, .. } => AnswerTarget::Server(connection.upgrade()?, id),
+            Question::OfGateway(answer) => AnswerTarget::Gateway(answer),
+        })
     }
 
     /// Returns for which request of a server the client reports progress: the connection, and the token for the server.
     pub(super) fn progressing(&self, token: &[u8]) -> Option<(Arc<Connection>, Vec<u8>)> {
         let questions = locked(&self.questions);
-        let question = questions.get(&self.question_number(token)?)?;
-        Some((question.connection.upgrade()?, question.token.clone()?))
+        match questions.get(&self.question_number(token)?)? {
+            Question::OfServer { connection, token, .. } => Some((connection.upgrade()?, token.clone()?)),
+            Question::OfGateway(_) => None,
+        }
     }
 
     /// Sets the level of log messages that the client asks for.
@@ -219,8 +257,11 @@ impl Client {
     /// Takes the request of a server that the server has cancelled; returns the id by which the client knows it.
     pub(super) fn withdrawn(&self, connection: &Arc<Connection>, id: &[u8]) -> Option<Vec<u8>> {
         let mut questions = locked(&self.questions);
-        let is_it = |question: &Question| {
-            question.id == id && std::ptr::eq(question.connection.as_ptr(), Arc::as_ptr(connection))
+        let is_it = |question: &Question| match question {
+            Question::OfServer { connection: of, id: known, .. } => {
+                known == id && std::ptr::eq(of.as_ptr(), Arc::as_ptr(connection))
+            }
+            Question::OfGateway(_) => false,
         };
         let number = questions.iter().find(|(_, question)| is_it(question)).map(|(number, _)| *number)?;
         questions.remove(&number);

@@ -10,9 +10,10 @@ use tidegate_gateway::catalog::{Announcement, Catalog, ListKind, Page};
 use tidegate_gateway::credentials::Credential;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::problem::Problem;
 use super::settings::{INHERITED_VARIABLES, UpstreamTarget};
-use super::upstream::{Problem, Upstream};
-use crate::http::shared_server::{Environment, ServerCommand, SharedServer, deliveries};
+use super::upstream::Upstream;
+use crate::http::shared_server::{Environment, Liveness, ServerCommand, SharedServer, deliveries};
 use crate::link::{Link, ServerMessage};
 use crate::message::ParsedLine;
 use crate::spool::Message;
@@ -148,6 +149,12 @@ impl Connection {
         !self.server.is_busy() && self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > time
     }
 
+    /// Returns how long a connection has been idle; `None` while somebody uses it. Whoever does so holds it.
+    pub(super) fn idle_time(connection: &Arc<Self>) -> Option<Duration> {
+        let is_unused = Arc::strong_count(connection) == 1;
+        is_unused.then(|| connection.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed())
+    }
+
     /// Reads all pages of all lists of the server.
     pub(super) async fn catalog(&self, upstream: &Upstream) -> Result<Catalog, Problem> {
         let mut catalog = Catalog::default();
@@ -269,9 +276,13 @@ pub(super) async fn ask(
         server.abandon(&numbers);
         return Err(Problem::Silent { method: method.to_owned(), seconds: patience.as_secs() });
     };
+    let is_down = answer.as_ref().is_some_and(|delivery| delivery.liveness != Liveness::Alive);
     let message = answer.and_then(|delivery| delivery.message.into_bytes().ok());
     let message = message.ok_or_else(|| Problem::Invalid(format!("it ended before it answered {method}")))?;
-    result_of(method, ParsedLine::parse(message))
+    result_of(method, ParsedLine::parse(message)).map_err(|problem| match problem {
+        Problem::Refused { message, .. } if is_down => Problem::Down { message },
+        problem => problem,
+    })
 }
 
 fn result_of(method: &str, message: ParsedLine) -> Result<Vec<u8>, Problem> {

@@ -11,8 +11,9 @@ use tidegate_gateway::log::Level;
 
 use super::Gateway;
 use super::dispatch::Asker;
+use super::problem::Problem;
 use super::settings::{CredentialPlace, UserCredential};
-use super::upstream::{Problem, Upstream};
+use super::upstream::Upstream;
 
 impl UserCredential {
     /// Returns the variable of a process that holds a credential.
@@ -37,7 +38,7 @@ impl UserCredential {
 }
 
 impl Gateway {
-    /// Returns the credential that whoever asks has for a server; `None` for a server that gets none of its callers.
+    /// Returns the credential of the caller for a server; `None` for a server that gets none of its callers.
     pub(super) async fn credential_of(
         &self,
         upstream: &Arc<Upstream>,

@@ -1,6 +1,7 @@
 //! Sends a request to its server and the response back. Each request is a task of its own, so cancelling it aborts the task.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tidegate_gate::raw::{self, ByteRange};
@@ -13,12 +14,16 @@ use tidegate_gateway::credentials::Credential;
 use super::Gateway;
 use super::client::ClientSession;
 use super::connection::{Connection, Era, Introduction, completed, introduced, without_introduction};
+use super::fulfil::input_required;
 use super::own::LIST_PATIENCE;
+use super::problem::Problem;
 use super::route::{Route, ServerRoute, route};
-use super::trace::{self, Course, OpenSpan, Subject, TraceHeaders, Traced};
-use super::upstream::{Problem, Upstream, Whose};
+use super::trace::{self, Course, OpenSpan, OutgoingContext, Subject, TraceHeaders};
+use super::upstream::{Patience, PlaceWait, Upstream, Whose};
 use crate::http::exchange::pass_on;
-use crate::http::shared_server::{self, DeliverySender, SharedServer, deliver, deliveries};
+use crate::http::shared_server::{
+    self, Delivery, DeliverySender, Liveness, SharedServer, deliver, deliveries,
+};
 use crate::link::{Link, tiers};
 use crate::message::{MessageHead, ParsedLine};
 
@@ -30,10 +35,12 @@ pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 /// The code of the error for params that are not valid, and before 2026-07-28 that for a resource that is not there.
 const INVALID_PARAMS: i64 = -32602;
 const RESOURCE_NOT_FOUND: i64 = -32002;
-/// The code of the error for a server that did not answer in time.
-const TIMEOUT_CODE: i64 = -32001;
 /// The code of the error for an invalid request.
 const INVALID_REQUEST_CODE: i64 = -32600;
+
+/// Why a request is refused before limits are checked, in the audit log and the metrics.
+pub(super) const NOT_PERMITTED: &str = "not_permitted";
+const AMBIGUOUS: &str = "ambiguous";
 
 /// Who sent a request, and where the response goes.
 #[derive(Clone)]
@@ -65,6 +72,33 @@ fn is_ambiguous(line: &[u8], head: &MessageHead) -> bool {
         || raw::member(line, params, "ref").is_some_and(|place| is_twice(&place))
 }
 
+/// Returns a request as it is limited and recorded.
+fn request_of<'r>(
+    asker: &'r Asker,
+    method: &'r str,
+    upstream: &'r Upstream,
+    way: &'r ServerRoute,
+) -> Request<'r> {
+    Request {
+        principal: &asker.principal,
+        session: asker.session.as_ref().map_or("", |session| session.server.id.as_str()),
+        method,
+        server: &upstream.settings.name,
+        tool: way.name.as_deref().unwrap_or_default(),
+    }
+}
+
+/// Returns how a request with this response has ended. The code of an error says nothing about it, because servers choose codes
+/// of their own.
+fn end_of(response: &Delivery) -> End {
+    match (response.liveness, response.error_code) {
+        (Liveness::Down, _) => End::Unreachable,
+        (Liveness::Unknown, _) => End::Abandoned,
+        (Liveness::Alive, None) => End::Answered,
+        (Liveness::Alive, Some(code)) => End::Failed(code),
+    }
+}
+
 impl Asker {
     fn era(&self) -> Era {
         if self.session.is_some() { Era::Legacy } else { Era::Modern }
@@ -85,6 +119,18 @@ impl Asker {
     }
 }
 
+/// Returns the other era if all callers share the connections of both, and the one of that era is open: where there is no place
+/// for a second process, it serves the clients of both.
+fn shared_instead(upstream: &Upstream, era: Era) -> Option<Era> {
+    let supported = upstream.supported();
+    let (other, is_possible) = match era {
+        Era::Legacy => (Era::Modern, supported.modern == Some(true)),
+        Era::Modern => (Era::Legacy, supported.legacy != Some(false)),
+    };
+    let are_shared = upstream.is_shared(era) && upstream.is_shared(other);
+    (is_possible && are_shared && upstream.is_open(&Whose::Everybody(other))).then_some(other)
+}
+
 /// Cancels the request at the server when it is dropped, unless the server has answered.
 struct AbandonOnDrop {
     server: Option<Arc<SharedServer>>,
@@ -99,23 +145,74 @@ impl Drop for AbandonOnDrop {
     }
 }
 
+/// A request on its way to a server.
+#[derive(Clone, Copy)]
+struct Sending<'s> {
+    gateway: &'s Gateway,
+    asker: &'s Asker,
+    connection: &'s Arc<Connection>,
+    traced: Option<&'s OutgoingContext>,
+    id: &'s [u8],
+    method: &'s str,
+}
+
+impl Sending<'_> {
+    /// Sends a message along its route; returns the response, and passes on what comes before it.
+    async fn answer_to(self, message: ParsedLine, way: &ServerRoute) -> Option<Delivery> {
+        let Self { gateway, asker, connection, traced, method, .. } = self;
+        let mut message = way.renamed(message);
+        match (asker.era(), connection.era) {
+            (Era::Legacy, Era::Modern) => message = introduced(message, &asker.introduction()),
+            (Era::Modern, Era::Legacy) => message = without_introduction(message),
+            _ => {}
+        }
+        let (sender, mut receiver) = deliveries();
+        let headers = traced.and_then(OutgoingContext::headers);
+        let message = traced.iter().fold(message, |message, traced| traced.put(message));
+        let numbers = connection.server.send_with(&asker.exchange, Some(message), &sender, headers);
+        drop(sender);
+        let mut waiting = AbandonOnDrop { server: Some(Arc::clone(&connection.server)), numbers };
+        loop {
+            let delivery = receiver.recv().await;
+            if delivery.as_ref().is_none_or(|delivery| delivery.is_response) {
+                waiting.server = None;
+                return delivery;
+            }
+            for mut delivery in delivery {
+                delivery.message = gateway.put_task_tokens(asker, way, method, delivery.message);
+                deliver(&asker.deliveries, delivery);
+            }
+        }
+    }
+}
+
 impl Gateway {
     /// Returns where a request goes.
-    pub(super) fn route_of(&self, link: &Link, message: &ParsedLine) -> Option<Route> {
+    pub(super) fn route_of(
+        &self,
+        principal: &Principal,
+        session: Option<&ClientSession>,
+        message: &ParsedLine,
+    ) -> Option<Route> {
         let head = message.first()?;
-        let task_tool = |task: &str| link.tool_of_task(task);
+        let task_of = |token: &str| self.task_of(principal.name(), session, token);
         let is_open = !self.is_protected();
-        Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_tool))
+        Some(route(&self.registry.snapshot(), self.upstreams.len(), is_open, message, head, task_of))
     }
 
     /// Returns where a request goes. One that leads nowhere may lead to a server whose lists were not read yet, so it waits for
     /// them.
-    pub(super) async fn listed_route_of(&self, link: &Link, message: &ParsedLine) -> Option<Route> {
-        let route = self.route_of(link, message);
+    pub(super) async fn listed_route_of(
+        &self,
+        principal: &Principal,
+        session: Option<&ClientSession>,
+        message: &ParsedLine,
+    ) -> Option<Route> {
+        let route = self.route_of(principal, session, message);
         match route {
             Some(Route::Nowhere(_) | Route::NoResource(_)) => {
                 self.wait_until_listed(LIST_PATIENCE).await;
-                self.route_of(link, message)
+                self.route_of(principal, session, message)
             }
             route => route,
         }
@@ -169,6 +266,7 @@ impl Gateway {
         let (id, method) = (head.id_bytes().to_vec(), head.method().to_owned());
         let upstream = Arc::clone(&self.upstreams[way.upstream]);
         if is_ambiguous(&message.bytes, head) {
+            self.govern.refuse(request_of(&asker, &method, &upstream, &way), AMBIGUOUS);
             let message =
                 "this request has a duplicate member, so it is not forwarded; send each member once"
                     .to_owned();
@@ -176,16 +274,11 @@ impl Gateway {
         }
         // The front checks only the first message of a batch; every message passes here.
         if !may_use(&asker.principal, &upstream, way.name.as_deref()) {
+            self.govern.refuse(request_of(&asker, &method, &upstream, &way), NOT_PERMITTED);
             let message = "this caller may not use this; the lists show what it may use".to_owned();
             return self.answer(&asker, &id, Err(RpcError { code: -32000, message }));
         }
-        let request = Request {
-            principal: &asker.principal,
-            session: asker.session.as_ref().map_or("", |session| session.server.id.as_str()),
-            method: &method,
-            server: &upstream.settings.name,
-            tool: way.name.as_deref().unwrap_or_default(),
-        };
+        let request = request_of(&asker, &method, &upstream, &way);
         let (span, traced) = self.begin_span(&asker, &message, &request);
         let mut course = match self.govern.admit(request).await {
             Ok(admitted) => Course::new(admitted, span),
@@ -209,38 +302,55 @@ impl Gateway {
         if asker.session.is_some() && self.note_subscription(&asker, &connection, &way, &message) {
             return self.answer(&asker, &id, Ok(b"{}".to_vec()));
         }
-        let mut message = way.renamed(message);
-        match (asker.era(), connection.era) {
-            (Era::Legacy, Era::Modern) => message = introduced(message, &asker.introduction()),
-            (Era::Modern, Era::Legacy) => message = without_introduction(message),
-            _ => {}
+        let sending = Sending {
+            gateway: &self,
+            asker: &asker,
+            connection: &connection,
+            traced: traced.as_ref(),
+            id: &id,
+            method: &method,
+        };
+        if let Some(end) = self.exchange_with(sending, message, way, &mut course).await {
+            course.end(end);
         }
-        let (sender, mut receiver) = deliveries();
-        let headers = traced.as_ref().and_then(Traced::headers);
-        let message = traced.iter().fold(message, |message, traced| traced.put(message));
-        let numbers = connection.server.send_with(&asker.exchange, Some(message), &sender, headers);
-        drop(sender);
-        let mut waiting = AbandonOnDrop { server: Some(Arc::clone(&connection.server)), numbers };
-        while let Some(mut delivery) = receiver.recv().await {
-            let (is_response, code) = (delivery.is_response, delivery.error_code);
-            if is_response {
-                course.answered(&delivery.message);
+    }
+
+    /// Sends a request to a server and its response to the asker; returns how the request ended, unless it has no response.
+    async fn exchange_with(
+        &self,
+        sending: Sending<'_>,
+        mut message: ParsedLine,
+        mut way: ServerRoute,
+        course: &mut Course,
+    ) -> Option<End> {
+        let Sending { asker, connection, method, .. } = sending;
+        // A server without sessions asks its client by what it answers, and a client with a session is asked in it.
+        let is_asked = (asker.era(), connection.era) == (Era::Legacy, Era::Modern);
+        let listed = is_asked.then(|| ParsedLine::parse(message.bytes.clone()));
+        for round in 0.. {
+            let mut delivery = sending.answer_to(message, &way).await?;
+            if let (Some(listed), Some(required)) = (&listed, input_required(&delivery.message)) {
+                match self.fulfil(asker, listed, required, round).await {
+                    Ok(continued) => (message, way) = continued,
+                    Err(error) => {
+                        let answer = error_response(sending.id, &error).into();
+                        deliver(&asker.deliveries, shared_server::response(answer, Some(error.code)));
+                        return Some(End::Failed(error.code));
+                    }
+                }
+                continue;
             }
-            if is_response && asker.era() == Era::Modern && connection.era == Era::Legacy {
-                delivery.message = completed(delivery.message, &method);
+            let end = end_of(&delivery);
+            course.answered(&delivery.message);
+            if asker.era() == Era::Modern && connection.era == Era::Legacy {
+                delivery.message = completed(delivery.message, method);
             }
+            delivery.message = self.put_task_tokens(asker, &way, method, delivery.message);
             deliver(&asker.deliveries, delivery);
-            if is_response {
-                waiting.server = None;
-                connection.touch();
-                return course.end(match code {
-                    None => End::Answered,
-                    Some(TIMEOUT_CODE) => End::Unreachable,
-                    Some(code) => End::Failed(code),
-                });
-            }
+            connection.touch();
+            return Some(end);
         }
-        waiting.server = None;
+        None
     }
 
     /// Begins the span of a request, where traces are taken; also returns the context that goes on.
@@ -249,7 +359,7 @@ impl Gateway {
         asker: &Asker,
         message: &ParsedLine,
         request: &Request<'_>,
-    ) -> (Option<OpenSpan>, Option<Traced>) {
+    ) -> (Option<OpenSpan>, Option<OutgoingContext>) {
         let Request { method, server, tool, .. } = *request;
         let subject = Subject { method, server, tool };
         let begun =
@@ -314,14 +424,24 @@ impl Gateway {
             (Era::Modern, _, Some(false)) => Era::Legacy,
             (era, _, _) => era,
         };
-        let connected = self.connect_in(era, upstream, asker, credential.clone()).await;
+        let asked = Instant::now();
+        let connect = |era, patience| {
+            self.connect_in(era, upstream, asker, credential.clone(), PlaceWait { asked, patience })
+        };
+        let mut connected = connect(era, Patience::None).await;
+        if matches!(connected, Err(Problem::Full { .. })) {
+            if let Some(other) = shared_instead(upstream, era) {
+                return connect(other, Patience::EndIdle).await;
+            }
+            connected = connect(era, Patience::EndIdle).await;
+        }
         let is_unknown = era == Era::Modern && supported.modern.is_none();
         match connected {
             // Most servers that do not support `server/discover` say so; some exit or do not answer.
             Err(problem) if is_unknown && !matches!(problem, Problem::Full { .. }) => {
-                let connected = self.connect_in(Era::Legacy, upstream, asker, credential).await;
+                let connected = connect(Era::Legacy, Patience::EndIdle).await;
                 if connected.is_ok() {
-                    upstream.lacks(Era::Modern);
+                    upstream.failed_probe(&problem);
                 }
                 connected
             }
@@ -335,16 +455,17 @@ impl Gateway {
         upstream: &Arc<Upstream>,
         asker: &Asker,
         credential: Option<Credential>,
+        wait: PlaceWait,
     ) -> Result<Arc<Connection>, Problem> {
         if upstream.is_shared(era) {
             let client = Introduction::of_gateway();
             let routed = self.taking_shared(upstream);
-            return upstream.connection(Whose::Everybody(era), era, &client, credential, routed).await;
+            return upstream.connection(Whose::Everybody(era), era, &client, credential, wait, routed).await;
         }
         let session = asker.session.as_ref();
         // Only a client with a session can answer requests of a server.
         let client = asker.introduction();
         let routed = self.taking_unrouted(upstream, session);
-        upstream.connection(asker.whose(), era, &client, credential, routed).await
+        upstream.connection(asker.whose(), era, &client, credential, wait, routed).await
     }
 }

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use tidegate_gate::tier::Tier;
 use tidegate_gateway::caller::{Challenge, Principal, Use};
+use tidegate_gateway::calls::Request;
 use tokio::sync::watch;
 
 use super::Gateway;
-use super::dispatch::{Asker, may_use};
-use super::replicas::Via;
+use super::client::ClientSession;
+use super::dispatch::{Asker, NOT_PERMITTED, may_use};
+use super::replicas::MessageSource;
 use super::route::{Route, ServerRoute};
 use super::trace::TraceHeaders;
 use crate::http::body::{Body, full};
-use crate::http::exchange::{self, Refusal, answer, failure, refuse};
-use crate::http::http_to_stdio::{Answer, accepts, deliver_local_answers, is_initialize, parse_message};
+use crate::http::exchange::{self, Refusal, accepts, answer, failure, parse_message, refuse};
+use crate::http::http_to_stdio::{Answer, deliver_local_answers, is_initialize};
 use crate::http::legacy;
 use crate::http::modern::{self, SESSION_HEADER, is_modern};
 use crate::http::respond;
@@ -65,7 +68,8 @@ impl Gateway {
                 Some(exchange::json(status, format!("{{\"ready\":{is_ready}}}")))
             }
             "/metrics" => {
-                let (kind, text) = self.govern.metrics()?;
+                let states: Vec<_> = self.upstreams.iter().map(|upstream| upstream.state()).collect();
+                let (kind, text) = self.govern.metrics(&states)?;
                 let mut response = Response::new(full(text));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
                 Some(response)
@@ -80,7 +84,7 @@ impl Gateway {
         let principal = self.authenticate.authenticate(headers, &resource).await.ok()?;
         if headers.contains_key(SESSION_HEADER) && !is_modern(headers) {
             let session = self.session(&principal, headers).await.ok()?;
-            return Some(Arc::clone(&session.link));
+            return Some(Arc::new(session.link.exchange().with_tier(principal.tier)));
         }
         Some(Arc::new(self.link_of(&principal, None)))
     }
@@ -91,24 +95,17 @@ impl Gateway {
         parts: Parts,
         body: Vec<u8>,
     ) -> Answer {
-        accepts(&parts.headers, &["application/json", "text/event-stream"])?;
-        let (message, kind) = parse_message(body)?;
-        if message.is_batch() {
-            return refuse(StatusCode::BAD_REQUEST, "there are no batches in this revision");
-        }
-        match kind {
-            MessageKind::Notification => return Ok(respond::accepted()),
-            MessageKind::Request => {}
-            _ => return refuse(StatusCode::BAD_REQUEST, "only requests and notifications are possible"),
-        }
-        exchange::check_only(&parts.headers, &message)?;
+        let Some(message) = exchange::modern_request(&parts.headers, body)? else {
+            return Ok(respond::accepted());
+        };
         let id = message.first().map_or(&b"null"[..], MessageHead::id_bytes);
         if let Some(unsupported) = modern::unsupported(&parts.headers, id) {
             return Ok(exchange::json(StatusCode::BAD_REQUEST, unsupported));
         }
         let link = self.link_of(&principal, None).reached_at(exchange::link_base(&parts));
-        let route = self.listed_route_of(&link, &message).await;
-        self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
+        self.note_tasks(&link, principal.name(), None, &message);
+        let route = self.listed_route_of(&principal, None, &message).await;
+        self.check_permission(&principal, None, &message, route.as_ref(), &resource(&parts))?;
         exchange::check_header_arguments(
             &self.registry.snapshot().header_arguments,
             &parts.headers,
@@ -135,7 +132,7 @@ impl Gateway {
     /// Sends a message along its route, as a task of its own.
     fn send(self: &Arc<Self>, asker: Asker, message: ParsedLine) -> tokio::task::AbortHandle {
         // Computed again: resolved references may have changed the arguments, and with them the byte ranges.
-        let route = self.route_of(&asker.exchange, &message);
+        let route = self.route_of(&asker.principal, asker.session.as_deref(), &message);
         let gateway = Arc::clone(self);
         tokio::spawn(async move {
             if let Some(route) = route {
@@ -157,6 +154,8 @@ impl Gateway {
     fn check_permission(
         &self,
         principal: &Principal,
+        session: Option<&ClientSession>,
+        message: &ParsedLine,
         route: Option<&Route>,
         resource: &str,
     ) -> Result<(), Refusal> {
@@ -166,7 +165,19 @@ impl Gateway {
         if may_use(principal, &self.upstreams[*upstream], name.as_deref()) {
             return Ok(());
         }
-        let challenge = self.authenticate.step_up(principal, use_of, resource);
+        let request = Request {
+            principal,
+            session: session.map_or("", |session| session.server.id.as_str()),
+            method: message.first().map_or("", MessageHead::method),
+            server,
+            tool: name.as_deref().unwrap_or_default(),
+        };
+        self.govern.refuse(request, NOT_PERMITTED);
+        let needed = match name {
+            Some(tool) => self.upstreams[*upstream].settings.policies.of_tool(tool).tier,
+            None => Tier::Read,
+        };
+        let challenge = self.authenticate.step_up(principal, use_of, needed, resource);
         Err(Box::new(match challenge {
             Some(challenge) => refused(&challenge),
             None => failure(
@@ -201,9 +212,12 @@ impl Gateway {
             false => self.session(&principal, &parts.headers).await?,
         };
         let is_batch = message.is_batch();
-        let route = self.listed_route_of(&session.link, &message).await;
-        self.check_permission(&principal, route.as_ref(), &resource(&parts))?;
-        let exchange = session.link.exchange().reached_at(exchange::link_base(&parts));
+        self.note_tasks(&session.link, principal.name(), Some(&session), &message);
+        let route = self.listed_route_of(&principal, Some(&session), &message).await;
+        self.check_permission(&principal, Some(&session), &message, route.as_ref(), &resource(&parts))?;
+        // The tier may have changed since the session began.
+        let exchange = session.link.exchange().with_tier(principal.tier);
+        let exchange = exchange.reached_at(exchange::link_base(&parts));
         let exchange = Arc::new(self.timed(exchange, route.as_ref()));
         let (forward, OwnWork { requests, calls }) = exchange.parsed_from_client(message);
         if forward.is_none() && calls.is_empty() && !requests.is_empty() {
@@ -246,8 +260,10 @@ impl Gateway {
                     let task = self.send(asker.clone(), message());
                     session.server.begin(head.id_bytes(), task);
                 }
-                MessageKind::Response => self.take_client_answer(session, message(), Via::Client),
-                MessageKind::Notification => self.take_client_notification(session, message(), Via::Client),
+                MessageKind::Response => self.take_client_answer(session, message(), MessageSource::Client),
+                MessageKind::Notification => {
+                    self.take_client_notification(session, message(), MessageSource::Client)
+                }
                 _ => {}
             }
         }

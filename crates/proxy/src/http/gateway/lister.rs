@@ -14,7 +14,8 @@ use super::Gateway;
 use super::connection::{Era, Introduction};
 use super::dispatch::Asker;
 use super::own::LIST_PATIENCE;
-use super::upstream::{Problem, Upstream, Whose};
+use super::problem::Problem;
+use super::upstream::{Patience, PlaceWait, Upstream, Whose};
 
 /// The pause after the first failure; each further one takes twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -57,7 +58,9 @@ impl Gateway {
     async fn read_lists(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<(), Problem> {
         // What is said from here on may be about lists that were read already.
         let said = upstream.take_said_changed();
-        let (announcement, catalog) = self.ask_lists(upstream).await?;
+        let asked = self.ask_lists(upstream).await;
+        upstream.yield_lister();
+        let (announcement, catalog) = asked?;
         let mut changed = self.registry.set(upstream.index, announcement, catalog);
         changed.extend(said);
         self.announce_changes(&changed);
@@ -76,12 +79,14 @@ impl Gateway {
             let client =
                 if upstream.is_shared(era) { Introduction::of_gateway() } else { Introduction::of_lister() };
             let (credential, routed) = (credential.clone(), self.taking_shared(upstream));
-            async move { upstream.connection(whose(era), era, &client, credential, routed).await }
+            // Nobody's process is ended for this: the lists that are known stay.
+            let wait = PlaceWait { asked: Instant::now(), patience: Patience::Queue };
+            async move { upstream.connection(whose(era), era, &client, credential, wait, routed).await }
         };
         let mut connected = connect(era).await;
         // A server without sessions does not know `initialize`.
         let is_unknown = era == Era::Legacy && upstream.supported().legacy.is_none();
-        if is_unknown && matches!(connected, Err(Problem::Refused { .. })) {
+        if is_unknown && matches!(connected, Err(Problem::Refused { .. } | Problem::Down { .. })) {
             let modern = connect(Era::Modern).await;
             if modern.is_ok() {
                 upstream.lacks(Era::Legacy);
@@ -93,8 +98,8 @@ impl Gateway {
         Ok((connected.announcement.clone(), catalog))
     }
 
-    /// Reads the lists that only callers can read, on connections of this caller: nobody's credential is used while they ask for
-    /// nothing. What one caller was shown is in the lists of all who may use the server.
+    /// Reads lists with this caller's credential; a credential is used only while its caller asks. What one caller was shown is
+    /// in the lists of all who may use the server.
     pub(super) async fn read_lists_for(self: &Arc<Self>, asker: &Asker) {
         let reading =
             self.upstreams.iter().filter(|upstream| upstream.is_listed_by_callers()).map(|upstream| {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tidegate_gate::{RpcError, raw};
+use tidegate_gateway::caller::Principal;
 use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::lists::{ListPage, ListedEntry, page};
 
@@ -16,8 +17,9 @@ use super::connection::MODERN_VERSION;
 use super::dispatch::{Asker, may_use};
 use super::registry::announcement;
 use super::route::OwnMethod;
+use super::upstream::Upstream;
 use crate::http::legacy::LEGACY_VERSIONS;
-use crate::http::shared_server::{Delivery, deliver};
+use crate::http::shared_server::{self, Delivery, deliver};
 use crate::message::ParsedLine;
 
 /// How long the first requests wait for servers whose lists were not read yet.
@@ -80,7 +82,7 @@ impl Gateway {
         self.wait_until_listed(LIST_PATIENCE).await;
         self.read_lists_for(asker).await;
         let version = asker.session.as_ref().map_or("", |session| session.server.version.as_str());
-        let mut result = announcement(&self.registry.snapshot(), &self.registry.servers);
+        let mut result = self.announcement_for(&asker.principal);
         result.insert("protocolVersion".into(), version.into());
         result.insert("serverInfo".into(), server_info());
         Ok(Value::Object(result).to_string().into_bytes())
@@ -89,12 +91,28 @@ impl Gateway {
     async fn discovered(self: &Arc<Self>, asker: &Asker) -> Result<Vec<u8>, RpcError> {
         self.wait_until_listed(LIST_PATIENCE).await;
         self.read_lists_for(asker).await;
-        let mut result = announcement(&self.registry.snapshot(), &self.registry.servers);
+        let mut result = self.announcement_for(&asker.principal);
         let versions: Vec<&str> = [MODERN_VERSION].into_iter().chain(LEGACY_VERSIONS).collect();
         result.insert("supportedVersions".into(), versions.into());
         result.insert("_meta".into(), json!({"io.modelcontextprotocol/serverInfo": server_info()}));
         put_cache_hints(&mut result);
         Ok(Value::Object(result).to_string().into_bytes())
+    }
+
+    /// Returns what a caller is told of all servers; the instructions are those of servers that it may use.
+    pub(super) fn announcement_for(&self, principal: &Principal) -> Map<String, Value> {
+        let snapshot = self.registry.snapshot();
+        let has_usable = |kind: ListKind, upstream: &Upstream| {
+            let of_server = |entry: &&ListedEntry| *entry.server == *upstream.settings.name;
+            let mut entries = snapshot.list(kind).iter().filter(of_server);
+            entries.any(|entry| may_use(principal, upstream, Some(&entry.key)))
+        };
+        announcement(&snapshot, &self.registry.servers, |at| {
+            let upstream = &self.upstreams[at];
+            may_use(principal, upstream, None)
+                || has_usable(ListKind::Tools, upstream)
+                || has_usable(ListKind::Prompts, upstream)
+        })
     }
 
     /// Returns a page of a merged list, with the entries that the caller may use.
@@ -136,7 +154,10 @@ impl Gateway {
             params.insert("_meta".into(), Value::Object(meta.clone()));
             let line = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
             let message = line.into_bytes().into();
-            deliver(&asker.deliveries, Delivery { message, is_response: false, error_code: None });
+            deliver(
+                &asker.deliveries,
+                Delivery { is_response: false, ..shared_server::response(message, None) },
+            );
         };
         let mut acknowledged = Map::new();
         acknowledged.insert("notifications".into(), Value::Object(agreed.clone()));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tidegate_gate::policy::Policies;
 use tidegate_gate::{Servers, ToolOrigin};
 use tidegate_gateway::catalog::{Announcement, Catalog, ListKind};
-use tidegate_gateway::lists::{ListedEntry, Offer, merge};
+use tidegate_gateway::lists::{ListedEntry, ServerLists, merge};
 use tidegate_gateway::names::{SEPARATOR, listed_name};
 
 use crate::http::headers::{self, HeaderArguments};
@@ -22,9 +22,16 @@ pub(super) struct ListedServer {
     pub(super) policies: Arc<Policies>,
 }
 
+impl ListedServer {
+    /// Returns the name under which a tool is listed.
+    pub(super) fn listed_name(&self, tool: &str) -> String {
+        if self.keeps_names { tool.to_owned() } else { listed_name(&self.name, tool) }
+    }
+}
+
 /// What one server offers, as last read.
 #[derive(Clone, Default)]
-struct ServerLists {
+struct ServerSnapshot {
     announcement: Announcement,
     catalog: Arc<Catalog>,
     /// Whether the lists were ever read.
@@ -43,7 +50,7 @@ pub(super) struct Place {
 /// All lists at one time.
 #[derive(Default)]
 pub(super) struct Snapshot {
-    seen: Vec<ServerLists>,
+    seen: Vec<ServerSnapshot>,
     lists: [Vec<ListedEntry>; 4],
     tools: HashMap<String, Place>,
     prompts: HashMap<String, Place>,
@@ -81,10 +88,15 @@ impl Snapshot {
         })
     }
 
+    /// Returns the index of a server.
+    pub(super) fn server(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|(server, _)| **server == *name)
+    }
+
     /// Returns the server of a resource URI or a template: the first that lists it, otherwise the one whose template spells out
     /// most of it, otherwise the only server with resources.
     pub(super) fn resource(&self, uri: &str) -> Option<usize> {
-        let lists = |seen: &ServerLists| {
+        let lists = |seen: &ServerSnapshot| {
             seen.catalog.has(ListKind::Resources, uri) || seen.catalog.has(ListKind::Templates, uri)
         };
         let listed = self.seen.iter().position(lists);
@@ -121,9 +133,14 @@ impl Snapshot {
         all
     }
 
-    /// Returns the instructions of all servers, each under its name.
-    pub(super) fn instructions(&self, servers: &[ListedServer]) -> Option<String> {
-        let given = self.seen.iter().zip(servers).filter_map(|(seen, server)| {
+    /// Returns the instructions of the servers that a caller may use, each under its name.
+    pub(super) fn instructions(
+        &self,
+        servers: &[ListedServer],
+        may_use: impl Fn(usize) -> bool,
+    ) -> Option<String> {
+        let given = self.seen.iter().zip(servers).enumerate().filter(|(at, _)| may_use(*at));
+        let given = given.filter_map(|(_, (seen, server))| {
             let instructions = seen.announcement.instructions.as_deref()?;
             let is_alone = servers.len() == 1;
             (!instructions.trim().is_empty()).then(|| match is_alone {
@@ -159,7 +176,7 @@ pub(super) struct Registry {
 impl Registry {
     pub(super) fn new(servers: Vec<ListedServer>) -> Self {
         let names = servers.iter().map(|server| (Arc::clone(&server.name), server.keeps_names)).collect();
-        let seen = vec![ServerLists::default(); servers.len()];
+        let seen = vec![ServerSnapshot::default(); servers.len()];
         let snapshot = Snapshot { seen, names, ..Snapshot::default() };
         Self { servers, current: RwLock::new(Arc::new(snapshot)) }
     }
@@ -173,7 +190,7 @@ impl Registry {
     pub(super) fn set(&self, upstream: usize, announcement: Announcement, catalog: Catalog) -> Vec<ListKind> {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let mut seen = current.seen.clone();
-        seen[upstream] = ServerLists { announcement, catalog: Arc::new(catalog), is_known: true };
+        seen[upstream] = ServerSnapshot { announcement, catalog: Arc::new(catalog), is_known: true };
         let new = self.merged(seen, Arc::clone(&current.names));
         let changed = ListKind::ALL.into_iter().filter(|kind| new.list(*kind) != current.list(*kind));
         let changed = changed.collect();
@@ -181,14 +198,14 @@ impl Registry {
         changed
     }
 
-    fn merged(&self, seen: Vec<ServerLists>, names: Arc<[(Arc<str>, bool)]>) -> Snapshot {
-        let offer = |(server, seen): (&ListedServer, &ServerLists)| Offer {
+    fn merged(&self, seen: Vec<ServerSnapshot>, names: Arc<[(Arc<str>, bool)]>) -> Snapshot {
+        let of_server = |(server, seen): (&ListedServer, &ServerSnapshot)| ServerLists {
             server: Arc::clone(&server.name),
             keeps_names: server.keeps_names,
             catalog: Arc::clone(&seen.catalog),
         };
-        let offers: Vec<Offer> = self.servers.iter().zip(&seen).map(offer).collect();
-        let lists = ListKind::ALL.map(|kind| merge(kind, &offers));
+        let all: Vec<ServerLists> = self.servers.iter().zip(&seen).map(of_server).collect();
+        let lists = ListKind::ALL.map(|kind| merge(kind, &all));
         let places = |kind: ListKind| {
             let entries: &[ListedEntry] = &lists[kind as usize];
             let place = |entry: &ListedEntry| {
@@ -224,11 +241,16 @@ impl Servers for Registry {
     }
 }
 
-/// Returns the members that the results of `initialize` and `server/discover` have in common.
-pub(super) fn announcement(snapshot: &Snapshot, servers: &[ListedServer]) -> Map<String, Value> {
+/// Returns the members that the results of `initialize` and `server/discover` have in common, for a caller that may use some
+/// of the servers.
+pub(super) fn announcement(
+    snapshot: &Snapshot,
+    servers: &[ListedServer],
+    may_use: impl Fn(usize) -> bool,
+) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("capabilities".into(), snapshot.capabilities());
-    if let Some(instructions) = snapshot.instructions(servers) {
+    if let Some(instructions) = snapshot.instructions(servers, may_use) {
         result.insert("instructions".into(), instructions.into());
     }
     result
@@ -293,10 +315,12 @@ mod tests {
                 let instructions = Some(format!("Use {name}.\n"));
                 registry.set(at, Announcement { capabilities: json!({}), instructions }, Catalog::default());
             }
-            registry.snapshot().instructions(&registry.servers)
+            registry.snapshot().instructions(&registry.servers, |at| at != 2)
         };
         assert_eq!(instructions(&["a"]).as_deref(), Some("Use a.\n"));
         assert_eq!(instructions(&["a", "b"]).as_deref(), Some("# a\nUse a.\n\n# b\nUse b."));
+        let of_two = instructions(&["a", "b", "c"]);
+        assert_eq!(of_two, instructions(&["a", "b"]), "not those of a server that the caller may not use");
     }
 
     #[test]

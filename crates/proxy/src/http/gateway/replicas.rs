@@ -1,12 +1,11 @@
-//! This replica among the others that share its database: what clients tell another replica than the one that waits for it,
-//! and which sessions have ended.
+//! Forwards client messages between replicas, and tracks ended sessions.
 //!
 //! The id of a request of a server names the replica that asked, so an answer that reaches another one is sent there. Who made
 //! a call is not known, so a cancellation goes to all. A message is taken only for a session of the caller that sent it, and
-//! an answer only once: the question is forgotten with the first. Without a database there is one replica, and nothing here
-//! has anything to do.
+//! an answer only once: the question is forgotten with the first. Without a database there is one replica. Then the only others
+//! are the gateways of this process that served before the configuration was read again, while they have calls in flight.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tidegate_gate::{causes, raw};
@@ -19,7 +18,7 @@ use crate::http::http_to_stdio::random_id;
 use crate::message::{MessageHead, MessageKind, ParsedLine};
 use crate::spool::Message;
 
-/// How long the replica that asked has to take an answer. Later, nobody waits for it.
+/// How long the replica that asked may take to claim an answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a message for a client waits for a replica where the client listens.
 const LISTENER_PATIENCE: Duration = Duration::from_secs(2);
@@ -28,7 +27,7 @@ const ID_DIGITS: usize = 16;
 
 /// How a message of a client got here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Via {
+pub(super) enum MessageSource {
     /// The client sent it to this replica.
     Client,
     /// Another replica passed it on.
@@ -56,7 +55,7 @@ pub(super) fn is_replica_id(text: &str) -> bool {
     (1..=ID_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Runs what waits for the database where it may wait.
+/// Runs database work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -69,7 +68,7 @@ impl Gateway {
     pub(super) fn listen_to_replicas(self: &Arc<Self>) {
         let Some(messages) = &self.replicas.messages else { return };
         let (sender, mut events) = mpsc::unbounded_channel();
-        // Whoever receives ends with the gateway.
+        // The receiver task ends with the gateway.
         let listening = messages.listen(&self.replicas.id, Box::new(move |event| drop(sender.send(event))));
         *self.replicas.listening.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
         let gateway = Arc::downgrade(self);
@@ -101,7 +100,7 @@ impl Gateway {
 
     async fn take_message(&self, number: i64, message: ReplicaMessage) {
         let session = self.sessions().get(&message.session).cloned();
-        // A session that is another caller's is none.
+        // Ignore a session of another caller.
         let session = session.filter(|session| session.server.owner() == message.owner);
         let Some(session) = session else { return };
         match message.kind {
@@ -127,8 +126,10 @@ impl Gateway {
         let (forward, _) = session.link.exchange().parsed_from_client(message);
         let Some(message) = forward else { return };
         match message.first().map(MessageHead::kind) {
-            Some(MessageKind::Response) => self.take_client_answer(session, message, Via::Replica),
-            Some(MessageKind::Notification) => self.take_client_notification(session, message, Via::Replica),
+            Some(MessageKind::Response) => self.take_client_answer(session, message, MessageSource::Replica),
+            Some(MessageKind::Notification) => {
+                self.take_client_notification(session, message, MessageSource::Replica)
+            }
             _ => {}
         }
     }
@@ -154,7 +155,9 @@ impl Gateway {
 
     /// Sends a message of a client to another replica, or to all others if `to` is empty.
     pub(super) fn tell_replicas(&self, session: &Arc<ClientSession>, to: &str, message: &ParsedLine) {
-        let Some(messages) = self.replicas.messages.clone() else { return };
+        let Some(messages) = self.replicas.messages.clone() else {
+            return self.tell_earlier(session, to, message);
+        };
         let message = ReplicaMessage {
             owner: session.server.owner(),
             session: session.server.id.clone(),
@@ -179,6 +182,47 @@ impl Gateway {
         });
     }
 
+    /// Takes over from a gateway whose calls in flight go on.
+    pub(super) fn succeed(&mut self, old: &Arc<Self>) {
+        self.ended = Arc::clone(&old.ended);
+        let earlier = old.earlier.iter().filter(|earlier| earlier.strong_count() > 0).cloned();
+        self.earlier = earlier.chain([Arc::downgrade(old)]).collect();
+    }
+
+    /// Returns the gateways of this process that served before and have calls in flight.
+    pub(super) fn earlier(&self) -> impl Iterator<Item = Arc<Self>> {
+        self.earlier.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Returns the gateway of this process that serves now, if it is not this one.
+    fn serving(&self) -> Option<Arc<Self>> {
+        let mut serving = self.later.get()?.upgrade()?;
+        while let Some(later) = serving.later.get().and_then(Weak::upgrade) {
+            serving = later;
+        }
+        Some(serving)
+    }
+
+    /// Returns a session of the same caller and id at this gateway.
+    fn same_session(&self, session: &ClientSession) -> Option<Arc<ClientSession>> {
+        let known = self.sessions().get(&session.server.id).cloned();
+        known.filter(|known| known.server.owner() == session.server.owner())
+    }
+
+    /// Sends a message of a client to the gateway that served before, or to all of them if `to` is empty.
+    fn tell_earlier(&self, session: &ClientSession, to: &str, message: &ParsedLine) {
+        let mut is_told = false;
+        for earlier in self.earlier().filter(|earlier| to.is_empty() || *earlier.replicas.id == *to) {
+            if let Some(known) = earlier.same_session(session) {
+                earlier.take_from_client(&known, message.bytes.clone());
+                is_told = true;
+            }
+        }
+        if !to.is_empty() && !is_told {
+            (self.log)("dropped an answer of a client: whoever asked is gone");
+        }
+    }
+
     /// Puts a message that belongs to no request where its client reads: here, else at the replica where it listens, else
     /// here until it listens. `question` is the id of a request of a server.
     pub(super) fn put_for_client(
@@ -187,17 +231,23 @@ impl Gateway {
         message: Message,
         question: Option<Vec<u8>>,
     ) {
+        let link = Arc::clone(&session.link);
         let put = move |session: &ClientSession, message: Message| {
             if !session.put_unrouted(message)
                 && let Some(id) = question
             {
                 // Many clients never listen, so calls must not wait for the answer.
-                session.link.note_undelivered(&id);
+                link.note_undelivered(&id);
             }
         };
         let (messages, body) = match (&self.replicas.messages, message) {
             (Some(messages), Message::Memory(body)) if !session.is_connected() => {
                 (Arc::clone(messages), body)
+            }
+            // The client listens at the gateway that serves now.
+            (None, message) if !session.is_connected() => {
+                let known = self.serving().and_then(|serving| serving.same_session(session));
+                return put(known.as_ref().unwrap_or(session), message);
             }
             (_, message) => return put(session, message),
         };

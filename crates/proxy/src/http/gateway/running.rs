@@ -1,7 +1,7 @@
 //! The gateway that currently serves. A reload replaces it by one that is built from the new configuration.
 //!
 //! Calls in flight finish on the gateway that began them. The new gateway restores sessions from their tokens, as it does those
-//! of another replica.
+//! of another replica. It knows which sessions have ended, and hands over what clients send for calls of the earlier ones.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -31,16 +31,19 @@ impl RunningGateway {
     /// # Errors
     ///
     /// Anybody may call the new gateway, but not the current one, which other machines may reach.
-    pub fn replace(&self, gateway: Gateway) -> Result<(), Unprotected> {
+    pub fn replace(&self, mut gateway: Gateway) -> Result<(), Unprotected> {
         if self.current().is_protected() && !gateway.is_protected() {
             return Err(Unprotected);
         }
+        gateway.succeed(&self.current());
         let new = Arc::new(gateway);
         new.start();
+        let later = Arc::downgrade(&new);
         let old = {
             let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, new)
         };
+        let _ = old.later.set(later);
         // Clients that listen reconnect, and reach the new gateway.
         old.hang_up();
         Ok(())

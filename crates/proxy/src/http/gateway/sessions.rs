@@ -11,7 +11,6 @@ use tidegate_gateway::caller::Principal;
 use tidegate_gateway::seal::Purpose;
 
 use super::client::{Client, ClientSession};
-use super::registry::announcement;
 use super::{Gateway, MAX_ENDED_SESSIONS, MAX_SESSIONS};
 use crate::http::exchange::{Refusal, refuse};
 use crate::http::http_to_stdio::{Answer, random_id};
@@ -48,17 +47,18 @@ impl Gateway {
         let id = client.id.clone();
         let session = Session::new(token, link, client).with_event_prefix(format!("{}-", self.replicas.id));
         let session = Arc::new(session);
-        let mut sessions = self.sessions();
-        if let Some(known) = sessions.get(&id) {
-            return Arc::clone(known);
-        }
-        if sessions.len() >= MAX_SESSIONS
-            && let Some(idle) =
-                sessions.iter().filter_map(|(id, session)| Some((session.idle_since()?, id.clone()))).min()
-        {
-            sessions.remove(&idle.1);
-        }
-        sessions.insert(id, Arc::clone(&session));
+        let idle = {
+            let mut sessions = self.sessions();
+            if let Some(known) = sessions.get(&id) {
+                return Arc::clone(known);
+            }
+            let idle = || sessions.iter().filter_map(|(id, session)| Some((session.idle_since()?, id))).min();
+            let idle = (sessions.len() >= MAX_SESSIONS).then(idle).flatten().map(|(_, id)| id.clone());
+            sessions.insert(id, Arc::clone(&session));
+            idle
+        };
+        // With its connections, which are bound to it.
+        idle.iter().for_each(|id| self.drop_session(id));
         session
     }
 
@@ -108,9 +108,9 @@ impl Gateway {
     fn remember_resumed(&self, token: &str, client: Client) -> Arc<ClientSession> {
         let initialize = client.initialize();
         let session = self.remember(token.to_owned(), client);
-        // The link learns what the client is, and what it was told.
+        // Replays `initialize` into the link.
         session.link.parsed_from_client(ParsedLine::parse(initialize));
-        let result = Value::Object(announcement(&self.registry.snapshot(), &self.registry.servers));
+        let result = Value::Object(self.announcement_for(&session.server.principal));
         let told = response(b"0", result.to_string().as_bytes());
         session.link.parsed_from_server(ParsedLine::parse(told).into());
         session
@@ -143,5 +143,6 @@ impl Gateway {
             ended.insert(id.to_owned(), Instant::now());
         }
         self.drop_session(id);
+        self.earlier().for_each(|earlier| earlier.drop_session(id));
     }
 }

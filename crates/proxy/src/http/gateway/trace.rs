@@ -1,8 +1,8 @@
 //! The span of a request on its way to a server, and the context that goes on with it.
 //!
 //! The parent is `traceparent` in `_meta` of the request, or in the headers of the HTTP request. A server over HTTP gets the context
-//! as headers; `_meta` has it only where the client wrote it there, because a server may refuse what it does not know. Where
-//! whoever began the trace does not record it, nothing is recorded here, and the context goes on as it came.
+//! as headers; `_meta` has it only where the client wrote it there, because a server may refuse what it does not know. An
+//! unsampled trace is forwarded and not recorded.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -55,14 +55,14 @@ pub(super) struct Subject<'s> {
 }
 
 /// The context of a request that goes to a server.
-pub(super) struct Traced {
+pub(super) struct OutgoingContext {
     /// Whether it replaces the one in `_meta`.
     in_meta: bool,
     sent: TraceContext,
     state: Option<HeaderValue>,
 }
 
-impl Traced {
+impl OutgoingContext {
     /// Returns the request with the context in `_meta` where the client wrote one.
     pub(super) fn put(&self, message: ParsedLine) -> ParsedLine {
         let place = message.first().and_then(|head| meta(&message.bytes, head, "traceparent"));
@@ -144,7 +144,7 @@ pub(super) fn begin(
     headers: &TraceHeaders,
     message: &ParsedLine,
     subject: &Subject<'_>,
-) -> Option<(Option<OpenSpan>, Traced)> {
+) -> Option<(Option<OpenSpan>, OutgoingContext)> {
     let head = message.first()?;
     let in_meta = meta(&message.bytes, head, "traceparent");
     let text = |range: &ByteRange| raw::text(&message.bytes, range).map(std::borrow::Cow::into_owned);
@@ -162,7 +162,7 @@ pub(super) fn begin(
         }
     };
     if let Some(parent) = parent.filter(|parent| !parent.is_sampled()) {
-        return Some((None, Traced { in_meta: false, sent: parent, state }));
+        return Some((None, OutgoingContext { in_meta: false, sent: parent, state }));
     }
     let mut random = [0; 24];
     // Without random numbers there is no trace, but there is a call.
@@ -190,7 +190,7 @@ pub(super) fn begin(
     };
     Some((
         Some(OpenSpan { span, trace: Arc::clone(trace) }),
-        Traced { in_meta: in_meta.is_some(), sent: context, state },
+        OutgoingContext { in_meta: in_meta.is_some(), sent: context, state },
     ))
 }
 

@@ -13,11 +13,11 @@ use tidegate_gateway::catalog::ListKind;
 use tokio::sync::mpsc;
 
 use super::Gateway;
-use super::client::ClientSession;
+use super::client::{AnswerTarget, ClientSession};
 use super::connection::{Connection, Era, Introduction, ask};
 use super::dispatch::METHOD_NOT_FOUND;
 use super::own::subscription_key;
-use super::replicas::Via;
+use super::replicas::MessageSource;
 use super::upstream::{Upstream, Whose};
 use crate::http::exchange;
 use crate::http::shared_server::deliveries;
@@ -35,9 +35,10 @@ impl Gateway {
         session: Option<&Arc<ClientSession>>,
     ) -> impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>) + Send + 'static {
         let (gateway, upstream) = (Arc::downgrade(self), Arc::downgrade(upstream));
-        let session = session.map(Arc::downgrade);
+        let session = session.map(|session| (session.server.id.clone(), Arc::downgrade(session)));
         move |mut messages, connection| {
-            let level = session.as_ref().and_then(Weak::upgrade).and_then(|session| session.server.level());
+            let begun = session.as_ref().and_then(|(_, session)| session.upgrade());
+            let level = begun.and_then(|session| session.server.level());
             if let (Some(level), Some(upstream)) = (level, upstream.upgrade()) {
                 tell_level(&upstream, connection, level);
             }
@@ -48,15 +49,18 @@ impl Gateway {
                         return;
                     };
                     let Some(connection) = connection.upgrade() else { return };
-                    let session = session.as_ref().map(Weak::upgrade);
+                    // A session that was dropped and restored is another one, with the same id.
+                    let session = session.as_ref().map(|(id, begun)| {
+                        let known = gateway.sessions().get(id).cloned();
+                        known.or_else(|| begun.upgrade())
+                    });
                     gateway.take_unrouted(&upstream, &connection, session, message).await;
                 }
             });
         }
     }
 
-    /// Returns what takes such messages of a new connection that is not that of a session, and asks a server without
-    /// sessions to say when its lists change.
+    /// Returns the handler for such messages on a shared connection, and subscribes to list changes.
     pub(super) fn taking_shared(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -113,6 +117,7 @@ impl Gateway {
             ));
         };
         let Some(session) = session else { return };
+        let message = self.put_tokens_of_session(upstream, &session, message);
         self.pass_to_client(connection, &session, message).await;
     }
 
@@ -130,7 +135,7 @@ impl Gateway {
             let token = head.params.as_ref();
             let token = token.and_then(|params| raw::at(&message.bytes, params, &["_meta", "progressToken"]));
             let written = token.clone().map(|token| message.bytes[token].to_vec());
-            let Some(id) = session.server.ask(connection, head.id_bytes(), written) else {
+            let Some(id) = session.server.register_question(connection, head.id_bytes(), written) else {
                 let message = "too many requests wait for this client; try again later".to_owned();
                 let error = RpcError { code: -32000, message };
                 return self.reply(connection, error_response(head.id_bytes(), &error));
@@ -177,17 +182,33 @@ impl Gateway {
     }
 
     /// Sends the answer of a client to the server that asked.
-    pub(super) fn take_client_answer(&self, session: &Arc<ClientSession>, message: ParsedLine, via: Via) {
+    pub(super) fn take_client_answer(
+        &self,
+        session: &Arc<ClientSession>,
+        message: ParsedLine,
+        from: MessageSource,
+    ) {
         let Some(head) = message.first() else { return };
-        let Some((connection, id)) = session.server.answered(head.id_bytes()) else {
+        let Some(target) = session.server.answered(head.id_bytes()) else {
             return match session.server.asking_replica(head.id_bytes()) {
-                Some(replica) if via == Via::Client => self.tell_replicas(session, replica, &message),
+                Some(replica) if from == MessageSource::Client => {
+                    self.tell_replicas(session, replica, &message)
+                }
                 _ => (self.log)("dropped an answer of a client: nobody waits for it"),
             };
         };
+        let (connection, id) = match target {
+            AnswerTarget::Server(connection, id) => (connection, id),
+            AnswerTarget::Gateway(answer) => {
+                // Nobody waits any more if the request that it belongs to has ended.
+                let _ = answer.send(serde_json::from_slice(&message.bytes).unwrap_or_default());
+                return;
+            }
+        };
         let mut edits = Edits::new();
         edits.replace(head.id.clone().unwrap_or_default(), id);
-        connection.server.send(&session.link, Some(message.edit(edits)), &deliveries().0);
+        let message = self.put_ids_of_tasks(session, message.edit(edits));
+        connection.server.send(&session.link, Some(message), &deliveries().0);
     }
 
     /// Handles a notification of a client: a cancellation, progress of a server's request, or anything else, which goes to every
@@ -196,7 +217,7 @@ impl Gateway {
         &self,
         session: &Arc<ClientSession>,
         message: ParsedLine,
-        via: Via,
+        from: MessageSource,
     ) {
         let Some(head) = message.first() else { return };
         let member = |key| {
@@ -207,7 +228,7 @@ impl Gateway {
             "notifications/cancelled" => {
                 if let Some((id, _)) = member("requestId")
                     && !session.server.cancel(&id)
-                    && via == Via::Client
+                    && from == MessageSource::Client
                 {
                     self.tell_replicas(session, "", &message);
                 }
@@ -215,7 +236,9 @@ impl Gateway {
             "notifications/progress" => {
                 let Some((token, range)) = member("progressToken") else { return };
                 let Some((connection, known)) = session.server.progressing(&token) else {
-                    if let (Some(replica), Via::Client) = (session.server.asking_replica(&token), via) {
+                    if let (Some(replica), MessageSource::Client) =
+                        (session.server.asking_replica(&token), from)
+                    {
                         self.tell_replicas(session, replica, &message);
                     }
                     return;
@@ -230,7 +253,7 @@ impl Gateway {
             method
                 if !method.starts_with("notifications/") || tiers::repeats(&message.bytes, &head.whole) => {}
             _ => {
-                if via == Via::Client {
+                if from == MessageSource::Client {
                     self.tell_replicas(session, "", &message);
                 }
                 let whose = Whose::Session(session.server.id.clone());

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_gateway::calls::ServerState;
 use tidegate_gateway::catalog::ListKind;
 use tidegate_gateway::credentials::Credential;
 use tidegate_gateway::log::{Level, Line};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::connection::{Connection, Era, Introduction};
+use super::problem::Problem;
 use super::settings::{Sharing, UpstreamSettings, UpstreamTarget};
 use crate::http::remote::Remote;
 use crate::http::shared_server::Log;
@@ -20,58 +23,30 @@ use crate::link::{Link, ServerMessage};
 /// How long a failure to connect is remembered; until then nobody tries again.
 const FAILURE_MEMORY: Duration = Duration::from_secs(1);
 
-/// Why a server cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Problem {
-    #[error("it cannot be started: {0}")]
-    NotStarted(String),
-    #[error("it did not answer {method} within {seconds} s")]
-    Silent { method: String, seconds: u64 },
-    #[error("{message}")]
-    Refused { code: i64, message: String },
-    #[error("{0}")]
-    Invalid(String),
-    #[error(
-        "all {places} of its processes are in use, and none became free within {seconds} s (max_processes and \
-         queue_seconds of [upstream.{name}])"
-    )]
-    Full { name: String, places: usize, seconds: u64 },
-    #[error("it needs a credential of this caller, {owner:?}, and there is none")]
-    NoCredential { owner: String, server: String },
-    #[error("the credential of this caller for it cannot be read")]
-    CredentialUnreadable,
+/// How long a server that did not answer `server/discover` counts as one with sessions only, the first time; each further time it
+/// takes twice as long. Perhaps it only took long to start.
+const FIRST_DOUBT: Duration = Duration::from_secs(300);
+/// The longest such time.
+const MAX_DOUBT: Duration = Duration::from_secs(24 * 3600);
+/// How long a process that is ended for somebody else may take to leave its place.
+const HANDOVER_TIME: Duration = Duration::from_secs(1);
+
+/// How a request waits for a process while `max_processes` are running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Not at all.
+    None,
+    /// For up to `queue_seconds`.
+    Queue,
+    /// For up to `queue_seconds`; then the process that has been idle for longest is ended.
+    EndIdle,
 }
 
-impl Problem {
-    /// Says what is wrong with a server, and what to do. `owner` is the caller whose credential the server gets, if it does.
-    pub(super) fn explain(&self, server: &str, owner: Option<&str>) -> String {
-        let advice = match (self, owner) {
-            (Self::NoCredential { owner, server }, _) => {
-                format!("the administrator of the gateway sets it with: {}", set_command(owner, server))
-            }
-            (Self::Full { .. } | Self::CredentialUnreadable, _) => "try again in a moment".to_owned(),
-            (Self::Refused { message, .. }, Some(owner)) if says_unauthorized(message) => format!(
-                "the credential of this caller for it is no longer valid; the administrator of the gateway sets another with: {}",
-                set_command(owner, server)
-            ),
-            (Self::Refused { message, .. }, None) if says_unauthorized(message) => {
-                "the gateway's own credential for it is missing or no longer valid; the administrator of the gateway must renew it"
-                    .to_owned()
-            }
-            _ => "try again later, or tell the administrator of the gateway".to_owned(),
-        };
-        format!("the server {server:?} cannot be used now: {self}; nothing was run; {advice}")
-    }
-}
-
-/// Returns the command that sets a credential.
-fn set_command(owner: &str, server: &str) -> String {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-    format!("tidegate gateway credential set --owner {} --upstream {}", quoted(owner), quoted(server))
-}
-
-fn says_unauthorized(message: &str) -> bool {
-    ["status 401", "status 403"].iter().any(|status| message.contains(status))
+/// When a request asked for a connection, and how it waits for one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlaceWait {
+    pub(super) asked: Instant,
+    pub(super) patience: Patience,
 }
 
 /// Whom a connection serves.
@@ -99,9 +74,9 @@ struct Slot {
 pub(super) struct UpstreamLog {
     name: String,
     all: tidegate_gateway::log::Log,
-    /// Takes what is wrong with a connection.
+    /// Receives connection errors.
     pub(super) warnings: Log,
-    /// Takes what its processes write to stderr, if that goes to the log.
+    /// Receives what its processes write to stderr, if that is logged.
     pub(super) stderr: Option<Log>,
 }
 
@@ -132,6 +107,24 @@ pub(super) struct Supported {
     pub(super) modern: Option<bool>,
     /// Whether the server keeps sessions over HTTP.
     pub(super) sessions: Option<bool>,
+    /// Until when it counts as one with sessions only, and for how long that was.
+    doubt: Option<(Instant, Duration)>,
+}
+
+impl Supported {
+    /// Returns what counts at a time.
+    fn at(mut self, now: Instant) -> Self {
+        if self.doubt.is_some_and(|(until, _)| now < until) {
+            self.modern = self.modern.or(Some(false));
+        }
+        self
+    }
+
+    /// Records that the server did not say whether it supports 2026-07-28.
+    fn doubt_modern(&mut self, now: Instant) {
+        let time = self.doubt.map_or(FIRST_DOUBT, |(_, time)| (2 * time).min(MAX_DOUBT));
+        self.doubt = Some((now + time, time));
+    }
 }
 
 /// One server behind the gateway.
@@ -191,7 +184,7 @@ impl Upstream {
 
     /// Returns what the server was found to support.
     pub(super) fn supported(&self) -> Supported {
-        *self.supported.lock().unwrap_or_else(PoisonError::into_inner)
+        self.supported.lock().unwrap_or_else(PoisonError::into_inner).at(Instant::now())
     }
 
     fn learn(&self, learn: impl FnOnce(&mut Supported)) {
@@ -233,6 +226,7 @@ impl Upstream {
         era: Era,
         client: &Introduction,
         credential: Option<Credential>,
+        wait: PlaceWait,
         routed: impl FnOnce(mpsc::UnboundedReceiver<ServerMessage>, &Arc<Connection>),
     ) -> Result<Arc<Connection>, Problem> {
         let slot = Arc::clone(self.slots().entry(whose).or_default());
@@ -245,12 +239,27 @@ impl Upstream {
         *place = None;
         if let Some((problem, in_era, at)) = &*slot.failure.lock().unwrap_or_else(PoisonError::into_inner)
             && *in_era == era
-            && at.elapsed() < FAILURE_MEMORY
         {
-            return Err(problem.clone());
+            let is_known = match problem {
+                // Whoever waited meanwhile has waited long enough; a place may be free for others.
+                Problem::Full { .. } => *at > wait.asked,
+                _ => at.elapsed() < FAILURE_MEMORY,
+            };
+            if is_known {
+                return Err(problem.clone());
+            }
         }
         let (unrouted, messages) = mpsc::unbounded_channel();
-        let permit = self.place().await?;
+        let permit = match self.place(wait.patience).await {
+            Ok(permit) => permit,
+            Err(full) => {
+                if wait.patience != Patience::None {
+                    let failure = Some((full.clone(), era, Instant::now()));
+                    *slot.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+                }
+                return Err(full);
+            }
+        };
         let opened = Connection::open(self, era, client, credential, permit, unrouted).await;
         let failure = opened.as_ref().err().map(|problem| (problem.clone(), era, Instant::now()));
         *slot.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
@@ -274,6 +283,26 @@ impl Upstream {
         place.as_ref().filter(|open| !open.has_ended()).cloned()
     }
 
+    /// Returns its state, for the metrics.
+    pub(super) fn state(&self) -> ServerState<'_> {
+        let is_listed = match &*self.problem.lock().unwrap_or_else(PoisonError::into_inner) {
+            // It is used so much that no process was left for reading its lists.
+            None | Some(Problem::Full { .. }) => true,
+            Some(_) => self.listed_for_caller.try_lock().is_ok_and(|listed| listed.is_some()),
+        };
+        let is_open = |slot: &&Arc<Slot>| {
+            let Ok(place) = slot.connection.try_lock() else { return false };
+            place.as_ref().is_some_and(|open| !open.has_ended())
+        };
+        let running = || self.settings.max_processes.max(1).saturating_sub(self.places.available_permits());
+        ServerState {
+            name: &self.settings.name,
+            is_up: is_listed && self.was_tried.load(Ordering::Acquire),
+            connections: self.slots().values().filter(is_open).count(),
+            processes: self.remote.is_none().then(running),
+        }
+    }
+
     /// Notes that the server said that lists have changed.
     pub(super) fn say_changed(&self, kinds: &[ListKind]) {
         self.said_changed.lock().unwrap_or_else(PoisonError::into_inner).extend(kinds);
@@ -293,19 +322,81 @@ impl Upstream {
         });
     }
 
+    /// Records that `server/discover` failed, though the server answers `initialize`.
+    pub(super) fn failed_probe(&self, problem: &Problem) {
+        if matches!(problem, Problem::Refused { .. }) {
+            return self.lacks(Era::Modern);
+        }
+        self.learn(|supported| supported.doubt_modern(Instant::now()));
+    }
+
     /// Waits for a permit to run one more process; `None` if the server is reached over HTTP.
-    async fn place(&self) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    async fn place(&self, patience: Patience) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         if self.remote.is_some() {
             return Ok(None);
         }
-        let waiting = Arc::clone(&self.places).acquire_owned();
-        match tokio::time::timeout(self.settings.queue_time, waiting).await {
-            Ok(permit) => Ok(permit.ok()),
-            Err(_) => Err(Problem::Full {
-                name: self.settings.name.clone(),
-                places: self.settings.max_processes,
-                seconds: self.settings.queue_time.as_secs(),
-            }),
+        let queue_time = self.settings.queue_time;
+        let mut waiting = pin!(Arc::clone(&self.places).acquire_owned());
+        let permit = tokio::time::timeout(Duration::ZERO, &mut waiting).await;
+        if let Ok(Ok(permit)) = permit {
+            return Ok(Some(permit));
+        }
+        match patience {
+            // The process that reads lists is not needed between two readings.
+            Patience::None => self.end_idle(Duration::MAX),
+            Patience::Queue => false,
+            Patience::EndIdle => self.end_idle(queue_time),
+        };
+        let time = if patience == Patience::None { Duration::ZERO } else { queue_time };
+        if let Ok(Ok(permit)) = tokio::time::timeout(time, &mut waiting).await {
+            return Ok(Some(permit));
+        }
+        if patience == Patience::EndIdle
+            && self.end_idle(Duration::ZERO)
+            && let Ok(Ok(permit)) = tokio::time::timeout(HANDOVER_TIME, waiting).await
+        {
+            return Ok(Some(permit));
+        }
+        Err(Problem::Full {
+            name: self.settings.name.clone(),
+            places: self.settings.max_processes,
+            seconds: queue_time.as_secs(),
+        })
+    }
+
+    /// Ends the process that has been idle for longest, at least for `min_idle`, or the one that reads lists; returns whether
+    /// there was one.
+    fn end_idle(&self, min_idle: Duration) -> bool {
+        let slots = self.slots();
+        let idle = slots.iter().filter_map(|(whose, slot)| {
+            let place = slot.connection.try_lock().ok()?;
+            let idle = place.as_ref().and_then(Connection::idle_time)?;
+            let idle = if *whose == Whose::Gateway { Duration::MAX } else { idle };
+            (idle >= min_idle).then_some((idle, slot))
+        });
+        let Some((_, slot)) = idle.max_by_key(|(idle, _)| *idle) else { return false };
+        let Ok(mut place) = slot.connection.try_lock() else { return false };
+        // Somebody may have begun to use it meanwhile.
+        if place.as_ref().and_then(Connection::idle_time).is_none() {
+            return false;
+        }
+        *place = None;
+        true
+    }
+
+    /// Returns whether a connection is open, or about to be.
+    pub(super) fn is_open(&self, whose: &Whose) -> bool {
+        let slot = self.slots().get(whose).cloned();
+        slot.is_some_and(|slot| match slot.connection.try_lock() {
+            Ok(place) => place.as_ref().is_some_and(|open| !open.has_ended()),
+            Err(_) => true,
+        })
+    }
+
+    /// Ends the process that reads lists if no further process may run.
+    pub(super) fn yield_lister(&self) {
+        if self.remote.is_none() && self.places.available_permits() == 0 {
+            self.forget(&Whose::Gateway);
         }
     }
 
@@ -333,5 +424,24 @@ impl Upstream {
     /// Ends all connections.
     pub(super) fn end(&self) {
         self.slots().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_did_not_say_what_it_supports_is_asked_again() {
+        let (mut supported, now) = (Supported::default(), Instant::now());
+        supported.doubt_modern(now);
+        assert_eq!(supported.at(now).modern, Some(false));
+        assert_eq!(supported.at(now + FIRST_DOUBT).modern, None, "it may have taken long to start");
+        supported.doubt_modern(now);
+        assert_eq!(supported.at(now + FIRST_DOUBT).modern, Some(false), "the second time it takes longer");
+        (0..20).for_each(|_| supported.doubt_modern(now));
+        assert_eq!(supported.at(now + MAX_DOUBT).modern, None);
+        supported.modern = Some(true);
+        assert_eq!(supported.at(now).modern, Some(true), "it has answered meanwhile");
     }
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{InputLine, Log, SharedServer};
+use super::{InputLine, Liveness, Log, SharedServer};
 use crate::http::remote::Remote;
-use crate::http::stdio_to_http::StdioToHttp;
+use crate::http::stdio_to_http::{ForClient, StdioToHttp};
 use crate::link::{Failure, Link, ServerMessage};
-use crate::spool::{Line, Message, Received};
+use crate::spool::{Line, Received};
 
 /// How many messages of the server may wait to be routed.
 const MAX_WAITING_MESSAGES: usize = 64;
@@ -43,10 +43,11 @@ impl SharedServer {
 }
 
 /// Routes the messages of the server.
-async fn route_all(server: Weak<SharedServer>, mut messages: mpsc::Receiver<Message>) {
+async fn route_all(server: Weak<SharedServer>, mut messages: mpsc::Receiver<ForClient>) {
     while let Some(message) = messages.recv().await {
         let Some(server) = server.upgrade() else { return };
-        server.route(Line::Buffered(Received::Message(message)));
+        let liveness = if message.is_outage { Liveness::Down } else { Liveness::Alive };
+        server.route_as(Line::Buffered(Received::Message(message.message)), liveness);
     }
 }
 
@@ -76,7 +77,7 @@ async fn send_all(
         let reason = "the session with the server was closed".to_owned();
         server.exit.send_replace(Some(reason.clone()));
         let open: Vec<u64> = server.sent().keys().copied().collect();
-        server.fail(&open, &Failure::Ended(reason));
+        server.fail(&open, &Failure::Ended(reason), Liveness::Unknown);
     }
     bridge.end_session().await;
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use tidegate_gate::raw::ByteRange;
 
-use super::{Delivery, DeliverySender, SharedServer, deliver, response};
+use super::{Delivery, DeliverySender, Liveness, SharedServer, deliver, response};
 use crate::content::Content;
 use crate::http::exchange::pass_on;
 use crate::link::{Link, ServerMessage, dropped_line, dropped_response, dropped_text};
@@ -21,9 +21,14 @@ type Change = (ByteRange, Vec<u8>);
 impl SharedServer {
     /// Sends a line of the server to whom it is for.
     pub(in crate::http) fn route(&self, line: Line<'_>) {
+        self.route_as(line, Liveness::Alive);
+    }
+
+    /// Sends a line of the server, or one that answers in its place, to whom it is for.
+    pub(super) fn route_as(&self, line: Line<'_>, liveness: Liveness) {
         match line {
-            Line::InPlace(line) => self.route_line(line),
-            Line::Buffered(Received::Message(Message::Memory(line))) => self.route_line(&line),
+            Line::InPlace(line) => self.route_line(line, liveness),
+            Line::Buffered(Received::Message(Message::Memory(line))) => self.route_line(&line, liveness),
             Line::Buffered(Received::Message(Message::Disk(spooled))) => self.route_spooled(&spooled),
             Line::Buffered(Received::TooLarge(too_large)) => self.refuse(too_large),
         }
@@ -41,16 +46,17 @@ impl SharedServer {
         }
     }
 
-    fn route_line(&self, line: &[u8]) {
+    fn route_line(&self, line: &[u8], liveness: Liveness) {
         let content = Content::Memory(line);
         let Some(heads) = parse_heads(line) else {
             let start = message_after_text(line);
             let text = 0..start.unwrap_or(line.len());
             self.log_dropped(content, &text);
-            return start.map_or((), |start| self.route_line(&line[start..]));
+            return start.map_or((), |start| self.route_line(&line[start..], liveness));
         };
         for head in &heads {
-            self.route_message(head, content, |change| ParsedLine::extract(line, head, change).into());
+            let extract = |change| ParsedLine::extract(line, head, change).into();
+            self.route_message(head, content, liveness, extract);
         }
     }
 
@@ -64,7 +70,7 @@ impl SharedServer {
         }
         let content = Content::Disk(spooled);
         for (index, head) in spooled.heads.iter().enumerate() {
-            self.route_message(head, content, |change| {
+            self.route_message(head, content, Liveness::Alive, |change| {
                 Message::Disk(Box::new(spooled.extract(index, change))).into()
             });
         }
@@ -81,6 +87,7 @@ impl SharedServer {
         &self,
         head: &MessageHead,
         content: Content<'_>,
+        liveness: Liveness,
         extract: impl FnOnce(Option<Change>) -> ServerMessage,
     ) {
         match head.kind() {
@@ -93,7 +100,7 @@ impl SharedServer {
                     let (message, sent) = (extract(Some((place, id))), Arc::clone(&self.sent));
                     return pass_on(link, message, &self.log, move |message, error_code| {
                         sent.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-                        deliver(&deliveries, response(message, error_code));
+                        deliver(&deliveries, Delivery { liveness, ..response(message, error_code) });
                     });
                 }
                 // A number that was given to a request was answered already, and means nothing to a client.
@@ -105,7 +112,10 @@ impl SharedServer {
                 if let Some((change, link, deliveries)) = self.recipient(head, content) {
                     let message = extract(Some(change));
                     return pass_on(link, message, &self.log, move |message, error_code| {
-                        deliver(&deliveries, Delivery { message, is_response: false, error_code });
+                        deliver(
+                            &deliveries,
+                            Delivery { is_response: false, ..response(message, error_code) },
+                        );
                     });
                 }
             }

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::StdioToHttp;
+use super::{ForClient, StdioToHttp};
 use crate::http::remote::Remote;
 use crate::http::shared_server::Log;
 use crate::link::{Failure, Link};
@@ -115,7 +115,7 @@ async fn say_goodbye(
     let until = Instant::now() + end.write_time;
     let write = async {
         for answer in answers {
-            let _ = proxy.out.send(answer.into()).await;
+            let _ = proxy.out.send(Message::from(answer).into()).await;
         }
     };
     let (_, ()) = tokio::join!(timeout_at(until, write), proxy.end_session());
@@ -145,8 +145,8 @@ fn read_lines<I: BufRead>(input: impl FnOnce() -> I + Send + 'static) -> mpsc::R
     receiver
 }
 
-fn write_all(mut messages: mpsc::Receiver<Message>, mut output: impl Write) {
-    while let Some(message) = messages.blocking_recv() {
+fn write_all(mut messages: mpsc::Receiver<ForClient>, mut output: impl Write) {
+    while let Some(ForClient { message, .. }) = messages.blocking_recv() {
         // A body over HTTP may have several lines; on stdio a message is one line.
         let written = match message {
             Message::Memory(mut line) => {

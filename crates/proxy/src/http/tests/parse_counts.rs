@@ -92,7 +92,7 @@ fn stdio_to_http() {
         let mut tasks = JoinSet::new();
         count::take();
         proxy.take(CALL.as_bytes().to_vec(), &mut tasks).await;
-        let answer = messages.recv().await.unwrap().into_bytes().unwrap();
+        let answer = messages.recv().await.unwrap().message.into_bytes().unwrap();
         assert_eq!((count::take(), answer), (2, ANSWER.as_bytes().to_vec()));
     });
 }

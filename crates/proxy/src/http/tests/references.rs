@@ -210,7 +210,7 @@ fn stdio_to_http() {
             );
             for line in [list, call(1, &arguments(&name), is_modern), call(2, WRONG, is_modern)] {
                 Arc::clone(&proxy).take(line.into_bytes(), &mut tasks).await;
-                let answer = messages.recv().await.unwrap().into_bytes().unwrap();
+                let answer = messages.recv().await.unwrap().message.into_bytes().unwrap();
                 let answer: Value = serde_json::from_slice(&answer).unwrap();
                 match answer["id"].as_u64() {
                     Some(1) => assert_eq!(answer["result"], json!({"content": []})),

@@ -128,7 +128,7 @@ fn an_answer_that_waits_for_the_client_is_not_lost_with_an_overdue_one() {
     let answers = run(async {
         let (out, mut received) = mpsc::channel(2);
         for _ in 0..2 {
-            out.send(b"{}".to_vec().into()).await.unwrap();
+            out.send(crate::spool::Message::from(b"{}".to_vec()).into()).await.unwrap();
         }
         let proxy = StdioToHttp::new(crate::tests::link(Some(SHORT)), remote, out, Arc::new(|_: &str| {}));
         let mut tasks = JoinSet::new();
@@ -136,7 +136,7 @@ fn an_answer_that_waits_for_the_client_is_not_lost_with_an_overdue_one() {
         tokio::time::sleep(SHORT * 3).await;
         let mut answers = Vec::new();
         while let Ok(Some(message)) = tokio::time::timeout(SHORT, received.recv()).await {
-            answers.extend(responses(&message.into_bytes().unwrap()));
+            answers.extend(responses(&message.message.into_bytes().unwrap()));
         }
         answers
     });

@@ -129,7 +129,7 @@ pub(super) async fn stdio_to_http(remote: Remote, lines: &[&str], timeout: Durat
             true => PATIENCE_FOR_MORE,
         };
         let Ok(Some(message)) = tokio::time::timeout(wait, received.recv()).await else { break };
-        messages.extend(responses(&message.into_bytes().unwrap()));
+        messages.extend(responses(&message.message.into_bytes().unwrap()));
     }
     Answers { status: None, messages }
 }

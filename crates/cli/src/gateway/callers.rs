@@ -16,7 +16,7 @@ use tidegate_gateway::caller::{Authenticate, Unauthenticated};
 use tidegate_gateway::calls::Govern;
 use tidegate_gateway::limits::Limits;
 use tidegate_gateway::trace::Trace;
-use tidegate_store::{ArtifactStore as _, Clock, DailyTotals, MemoryTotals, PostgresStore, SystemClock};
+use tidegate_store::{Clock, DailyTotals, MemoryTotals, PostgresStore, SystemClock};
 
 use crate::error::CommandError;
 use crate::ui;

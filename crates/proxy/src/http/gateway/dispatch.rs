@@ -178,7 +178,7 @@ impl Sending<'_> {
                 waiting.server = None;
                 return delivery;
             }
-            for mut delivery in delivery {
+            if let Some(mut delivery) = delivery {
                 delivery.message = gateway.put_task_tokens(asker, way, method, delivery.message);
                 deliver(&asker.deliveries, delivery);
             }

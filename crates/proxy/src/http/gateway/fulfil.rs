@@ -109,7 +109,8 @@ impl Gateway {
         let continued = continued(listed, answers, required.state);
         // The response to the last round has closed the request, so that this is a new one to the link.
         let (forward, _) = asker.exchange.parsed_from_client(continued);
-        let route = forward.as_ref().and_then(|forward| self.route_of(&asker.exchange, forward));
+        let route =
+            forward.as_ref().and_then(|forward| self.route_of(&asker.principal, Some(session), forward));
         match (forward, route) {
             (Some(forward), Some(Route::Server(way))) => Ok((forward, way)),
             _ => Err(refused("the request could not be continued with the answers of the client".into())),

@@ -63,7 +63,7 @@ pub(super) fn rekey(
             }
             // It was deleted meanwhile, or its chunks are missing; then its artifacts are still there.
             Err(StoreError::NotFound | StoreError::Damaged { .. }) => {
-                rekeyed.damaged.extend(work.artifacts_of(&old)?)
+                rekeyed.damaged.extend(work.artifacts_of(&old)?);
             }
             Err(error) => return Err(error),
         }

@@ -560,7 +560,7 @@ fn a_result_whose_object_is_missing_keeps_the_previous_key_in_use() {
     };
     rename("x");
     let store = backend.open(folder.path(), changing(Some(&old), &new)).unwrap();
-    assert_eq!(store.rekey(&mut |_| ()).unwrap().damaged, [kept.id.clone()]);
+    assert_eq!(store.rekey(&mut |_| ()).unwrap().damaged, std::slice::from_ref(&kept.id));
     assert!(store.status().unwrap().is_rekeying);
     rename("");
     assert!(store.rekey(&mut |_| ()).unwrap().damaged.is_empty());

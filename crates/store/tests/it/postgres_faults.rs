@@ -486,7 +486,7 @@ fn nothing_acknowledged_is_lost_when_the_server_restarts() {
                 while !is_over.load(Ordering::SeqCst) {
                     let number = thread * 1_000_000 + attempts.len() as u64;
                     // Rows and objects in turn.
-                    let length = if number % 2 == 0 { 20_000 } else { 300_000 };
+                    let length = if number.is_multiple_of(2) { 20_000 } else { 300_000 };
                     let (id, stored) = put(store, &owner, &body(&owner, number, length));
                     let acknowledged = stored.is_ok();
                     attempts.push(Attempt { owner: owner.clone(), id, number, length, acknowledged });

@@ -8,6 +8,9 @@ use tidegate_testkit::clock::ManualClock;
 use super::*;
 use crate::caller::CallerId;
 
+/// Bytes of the memory of a test that lists what is there: the memory of the process has what other tests put there.
+const OWN_MEMORY: u64 = 1 << 20;
+
 fn stored(keep: &UserStore, ttl: Duration) -> ArtifactId {
     let new = keep.new_artifact("list", ttl);
     keep.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id
@@ -73,7 +76,8 @@ fn files_need_no_database() {
         assert!(!folder.path().join(database).exists());
     }
     // A program with SQLite also reads the files.
-    let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())));
+    let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())))
+        .with_memory_limit(OWN_MEMORY);
     let opened = other.open().unwrap();
     assert!(other.stored(&opened, &id).is_ok());
     assert_eq!(other.list(10).len(), 1);
@@ -125,7 +129,7 @@ fn memory_stands_in_for_a_store_that_cannot_be_used() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&reports);
     let report = Box::new(move |why: &str| told.lock().unwrap().push(why.to_owned()));
-    let keep = UserStore::of_user(place.clone()).with_report(report);
+    let keep = UserStore::of_user(place.clone()).with_report(report).with_memory_limit(OWN_MEMORY);
     let in_memory = [kept(&keep, b"one"), kept(&keep, b"two")].map(|kept| kept.unwrap());
     for (kept, body) in in_memory.iter().zip([b"one", b"two"]) {
         assert!(kept.in_memory.is_some());
@@ -171,7 +175,7 @@ fn memory_is_bounded() {
 
 #[test]
 fn every_principal_is_an_owner_of_its_own() {
-    let keep = UserStore::of_user(StoreLocation::Memory);
+    let keep = UserStore::of_user(StoreLocation::Memory).with_memory_limit(OWN_MEMORY);
     let named = |name: &str| Principal::Named(CallerId::new(name).unwrap());
     let all = [
         (Principal::User, "one"),
@@ -222,7 +226,9 @@ mod shared {
     fn keep(remote: RemoteStore) -> UserStore {
         let settings =
             StoreSettings { seal: Some(tidegate_store::SealKey::ephemeral()), ..Default::default() };
-        UserStore::of_user(StoreLocation::Remote(Box::new(remote))).with_settings(settings)
+        UserStore::of_user(StoreLocation::Remote(Box::new(remote)))
+            .with_settings(settings)
+            .with_memory_limit(OWN_MEMORY)
     }
 
     /// Returns a database of its own; `None` if there is no server.

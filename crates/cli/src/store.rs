@@ -104,6 +104,12 @@ impl NamedStore {
         UserStore::of_user(self.place).with_settings(StoreSettings { seal, ..self.settings }).open()
     }
 
+    /// Opens the store to look at it: tables of an earlier version are not migrated.
+    fn open_to_look(mut self) -> Result<Arc<Opened>, StoreError> {
+        self.settings.keep_schema = true;
+        self.open()
+    }
+
     /// Opens the store, or returns the error for the user.
     fn open_or_fail(self) -> Result<Arc<Opened>, CommandError> {
         let shown = self.place.shown();

@@ -207,6 +207,7 @@ impl Config {
             },
             seal: seal(SEALING_KEY, "sealing_key_file")?,
             previous_seal: seal(PREVIOUS_SEALING_KEY, "previous_sealing_key_file")?,
+            keep_schema: false,
         })
     }
 

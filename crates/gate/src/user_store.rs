@@ -2,8 +2,9 @@
 //!
 //! A client may start a proxy only to ask what the server can do, so nothing is opened before a result or a ledger
 //! entry has to be written. A store that failed is opened again on the next use, because a disk that was full a minute
-//! ago may have room now; so is one whose file was moved away. Meanwhile results are kept in memory (`memory.rs`). The
-//! ledger is separate: a broken ledger never fails a result. All times come from one clock, which tests can set.
+//! ago may have room now; so is one whose file was moved away. A store that several machines share stays open instead, because it
+//! connects again by itself, and one of its two servers may work while the other does not. Meanwhile results are kept in memory
+//! (`memory.rs`). The ledger is separate: a broken ledger never fails a result. All times come from one clock, which tests can set.
 
 mod memory;
 mod names;
@@ -15,7 +16,7 @@ mod settings;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_core::outline::Outline;
 use tidegate_core::source::Source;
@@ -56,6 +57,17 @@ enum LedgerState {
 /// How long to wait before opening a ledger again that could not be opened.
 const LEDGER_RETRY: Duration = Duration::from_secs(60);
 
+/// How long a store that could not be reached is not tried again: each attempt takes long, and others wait for it.
+const OPEN_RETRY: Duration = Duration::from_secs(5);
+
+/// The store, while it is open.
+#[derive(Default)]
+struct OpenState {
+    opened: Option<Arc<Opened>>,
+    /// When and why it could not be reached.
+    failure: Option<(Instant, String)>,
+}
+
 /// The kept results of one owner.
 #[derive(Clone)]
 pub struct UserStore {
@@ -75,7 +87,7 @@ struct Shared {
     place: StoreLocation,
     settings: StoreSettings,
     clock: Arc<dyn Clock>,
-    opened: Mutex<Option<Arc<Opened>>>,
+    open: Mutex<OpenState>,
     memory: Arc<StandIn>,
     /// Whether the last result could not be stored.
     has_failed: AtomicBool,
@@ -100,7 +112,7 @@ impl UserStore {
             place,
             settings: StoreSettings::default(),
             clock: Arc::new(SystemClock),
-            opened: Mutex::new(None),
+            open: Mutex::default(),
             memory: StandIn::of_process(),
             has_failed: AtomicBool::new(false),
             report: None,
@@ -137,7 +149,7 @@ impl UserStore {
     /// A store that cannot be read.
     pub fn of_owner_of(&self, id: &ArtifactId) -> Result<Self, StoreError> {
         // A shared store does not belong to this user.
-        if self.shared.place.remote().is_some() {
+        if self.is_shared() {
             return Ok(self.clone());
         }
         match self.open()?.store.owner_of(id)? {
@@ -222,21 +234,30 @@ impl UserStore {
     ///
     /// # Errors
     ///
-    /// A folder or file that cannot be used.
+    /// A folder or file that cannot be used, or a database that cannot be reached.
     pub fn open(&self) -> Result<Arc<Opened>, StoreError> {
-        let mut opened = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = opened.as_ref().filter(|opened| opened.store.is_current()) {
+        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = open.opened.as_ref().filter(|opened| opened.store.is_current()) {
             return Ok(Arc::clone(opened));
         }
-        *opened = None;
-        let new = Arc::new(Opened::open(
-            &self.shared.place,
-            &self.shared.settings,
-            Arc::clone(&self.shared.clock),
-        )?);
+        open.opened = None;
+        if let Some((_, why)) = open.failure.as_ref().filter(|(at, _)| at.elapsed() < OPEN_RETRY) {
+            return Err(StoreError::Unusable(why.clone().into()));
+        }
+        let new = Opened::open(&self.shared.place, &self.shared.settings, Arc::clone(&self.shared.clock));
+        open.failure = match &new {
+            Err(StoreError::Unusable(why)) if self.is_shared() => Some((Instant::now(), causes(&**why))),
+            _ => None,
+        };
+        let new = Arc::new(new?);
         // A store that can only be read now may accept writes a moment later, so it is not cached.
-        *opened = new.store.is_current().then(|| Arc::clone(&new));
+        open.opened = new.store.is_current().then(|| Arc::clone(&new));
         Ok(new)
+    }
+
+    /// Returns whether several machines share the store.
+    fn is_shared(&self) -> bool {
+        self.shared.place.remote().is_some()
     }
 
     /// Returns what holds a result: the memory that stands in for the store, or the store, opened if necessary.
@@ -264,11 +285,22 @@ impl UserStore {
         artifacts
     }
 
-    /// Drops a store whose file caused an error, so that the next use opens it again.
+    /// Returns whether opening the store again may help after an error.
+    fn may_reopen_after(&self, error: &StoreError) -> bool {
+        match self.is_shared() {
+            true => matches!(error, StoreError::Key(_)),
+            false => error.is_file_error(),
+        }
+    }
+
+    /// Drops a store whose file or key caused an error, so that the next use opens it again.
     fn reopen_after(&self, opened: &Arc<Opened>, error: &StoreError) {
-        let mut current = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if error.is_file_error() && current.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
-            *current = None;
+        if !self.may_reopen_after(error) {
+            return;
+        }
+        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.opened.as_ref().is_some_and(|current| Arc::ptr_eq(current, opened)) {
+            open.opened = None;
         }
     }
 
@@ -312,7 +344,7 @@ impl UserStore {
         let opened = self.open()?;
         match opened.store.put(new, body, describe) {
             // The file may have been repaired since it was opened. Nothing was stored, so nothing is stored twice.
-            Err(error) if error.is_file_error() => {
+            Err(error) if self.may_reopen_after(&error) => {
                 self.reopen_after(&opened, &error);
                 drop(opened);
                 self.open()?.store.put(new, body, describe)
@@ -393,7 +425,7 @@ impl UserStore {
 
     /// Deletes expired results, if the store was opened.
     pub fn sweep(&self) {
-        let opened = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opened = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).opened.clone();
         if let Some(opened) = opened {
             // The next sweep, of this or another process, tries again.
             let _ = opened.store.sweep();

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tidegate_store::{
-    ArtifactId, ArtifactStore, PlainUpload, PostgresOptions, PostgresStore, Quotas, SqliteStore, SystemClock,
+    ArtifactId, ArtifactStore, CHUNK_BYTES, PlainUpload, PostgresOptions, PostgresStore, Quotas, SqliteStore,
+    SystemClock,
 };
 use tidegate_testkit::servers::{self, PostgresServer};
 use tidegate_testkit::{make, sample};
@@ -108,9 +109,9 @@ fn put_10_mb(options: &PostgresOptions, store: &PostgresStore) {
     ratio("10 MB put on PostgreSQL and S3, against a plain upload", ours, theirs, 1.3);
 }
 
-/// Pages of 2 MB, each another one, against the same pages from SQLite. A round trip is what a request without work takes: a
-/// statement without a table, and one byte of an object. First without what was read before, so that every chunk is read
-/// from the servers.
+/// Pages of 2 MB, each another one, against the same pages from SQLite. A round trip is what the least request for the same bytes
+/// takes: a query for one row that has as many, and a range of an object that is as long. First without what was read before, so
+/// that every chunk is read from the servers.
 fn pages(server: &PostgresServer, options: &PostgresOptions) {
     let folder = tempfile::tempdir().expect("a folder");
     let sqlite = SqliteStore::open(&folder.path().join("artifacts.db"), QUOTAS).expect("a store");
@@ -131,15 +132,18 @@ fn pages(server: &PostgresServer, options: &PostgresOptions) {
         stores.iter().zip(4200..).map(|(store, records)| kept(*store, records)).collect();
     let plain = PlainUpload::connect(options.objects.as_ref().expect("objects")).expect("the server runs");
     let object = plain.upload(vec![7; 1_000_000]).expect("the server runs");
+    // A page that is not cached takes two chunks.
+    let artifact = shared[0].open(&owner(), &ids[1]).expect("it is stored").artifact;
+    let two_chunks = 2 * artifact.stored_bytes / artifact.bytes.div_ceil(CHUNK_BYTES);
     let (mut times, mut trips) = (vec![Vec::new(); stores.len()], Vec::new());
     for number in (1..400).map(|step| step * 37 % 400 + 1) {
         for ((store, id), times) in stores.iter().zip(&ids).zip(&mut times) {
             times.push(timed(|| page(*store, id, number)).0);
         }
-        trips.push(timed(|| plain.read(&object, 1000..1001).expect("the server runs")).0);
+        trips.push(timed(|| plain.read(&object, 1000..1000 + two_chunks).expect("the server runs")).0);
     }
-    let (trip, object_trip) = (round_trip(server), median(trips));
-    println!("a round trip to PostgreSQL takes {trip:.2?}, one to the object store {object_trip:.2?}");
+    let (trip, object_trip) = (round_trip(server, two_chunks), median(trips));
+    println!("{two_chunks} bytes from PostgreSQL take {trip:.2?}, from the object store {object_trip:.2?}");
     let medians: Vec<Duration> = times.into_iter().map(median).collect();
     let names = [
         ("PostgreSQL", trip),
@@ -156,17 +160,25 @@ fn pages(server: &PostgresServer, options: &PostgresOptions) {
     }
 }
 
-fn round_trip(server: &PostgresServer) -> Duration {
+/// Returns what a query takes that returns one row with so many bytes.
+fn round_trip(server: &PostgresServer, bytes: u64) -> Duration {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
     runtime.block_on(async {
         let (client, connection) =
             tokio_postgres::connect(server.address(), tokio_postgres::NoTls).await.expect("the server runs");
         tokio::spawn(connection);
+        let create = "CREATE TABLE plain_page (id INTEGER PRIMARY KEY, body BYTEA);
+                      ALTER TABLE plain_page ALTER COLUMN body SET STORAGE EXTERNAL";
+        client.batch_execute(create).await.expect("a new table");
+        let body = vec![7u8; bytes as usize];
+        client.execute("INSERT INTO plain_page VALUES (1, $1)", &[&body]).await.expect("a new row");
+        let query = client.prepare("SELECT body FROM plain_page WHERE id = $1").await.expect("a statement");
         let mut times = Vec::new();
         for _ in 0..200 {
             let began = Instant::now();
-            client.batch_execute("").await.expect("the server runs");
+            let row = client.query_one(&query, &[&1i32]).await.expect("the server runs");
+            assert_eq!(row.get::<_, &[u8]>(0).len() as u64, bytes);
             times.push(began.elapsed());
         }
         median(times)

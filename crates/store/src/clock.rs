@@ -112,6 +112,11 @@ pub trait Clock: Send + Sync {
     fn certain_now(&self) -> Millis {
         self.now()
     }
+
+    /// Returns whether this is the clock of the machine. A store that several machines share corrects it by that of its server.
+    fn is_of_machine(&self) -> bool {
+        false
+    }
 }
 
 /// The clock of the machine.
@@ -131,6 +136,10 @@ impl Clock for SystemClock {
         // A machine that sleeps does not count as time that passed; what expired meanwhile is deleted later.
         let (first, since) = &*FIRST_LOOK;
         self.now().min(first.after(since.elapsed()))
+    }
+
+    fn is_of_machine(&self) -> bool {
+        true
     }
 }
 

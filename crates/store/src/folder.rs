@@ -402,6 +402,7 @@ impl ArtifactStore for FolderStore {
             expired: artifacts().filter(|artifact| artifact.expires <= now).count() as u64,
             oldest: artifacts().map(|artifact| artifact.created).min(),
             orphans: sweep::orphans(&self.folder)?,
+            problem: None,
             schema: None,
             key: codec.key(),
             is_rekeying: codec.is_changing(),

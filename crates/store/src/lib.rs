@@ -92,7 +92,7 @@ pub use options::StoreOptions;
 #[cfg(feature = "postgres")]
 pub use postgres::{
     BackendStatus, MAX_ROW_BODY_BYTES, ObjectCredentials, ObjectOptions, PostgresLedger, PostgresOptions,
-    PostgresStore, migrate, schema_version,
+    PostgresStore, WeakPostgresStore, migrate, schema_version,
 };
 pub use replica::{
     MAX_WAITING_REPLICA_MESSAGES, REPLICA_MESSAGE_TIME, ReplicaEvent, ReplicaInbox, ReplicaMessage,

@@ -8,14 +8,15 @@ mod http;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
-    RetryConfig,
+    BackoffConfig, Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
 };
 use tokio::time::timeout;
 
@@ -25,10 +26,12 @@ use crate::id::ArtifactId;
 use crate::pauses::{MAX_PAUSE, Pauses};
 use crate::postgres::{ObjectOptions, Worker};
 
-/// Bytes of a part of a large object. The protocol allows 10,000 parts.
-pub(crate) const PART_BYTES: usize = 16 * 1024 * 1024;
-/// How long one request may take.
+/// Bytes of a part of a large object, unless the options say otherwise. The protocol allows 10,000 parts.
+const PART_BYTES: usize = 16 * 1024 * 1024;
+/// How long one request may take, unless the options say otherwise.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long opening the store waits for the answers to its probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The objects of a store.
@@ -37,10 +40,23 @@ pub(crate) struct ObjectBodies {
     prefix: Path,
     address: String,
     retry_timeout: Duration,
+    request_timeout: Duration,
+    part_bytes: usize,
+    /// Whether the server is known to refuse to create an object twice.
+    is_checked: AtomicBool,
+}
+
+/// Why a probe of the server failed.
+enum ProbeFailure {
+    /// It overwrites objects, or refuses this key or bucket.
+    Unfit(StoreError),
+    /// It cannot be reached, or has a problem that may be over a moment later.
+    Unreachable(StoreError),
 }
 
 impl ObjectBodies {
-    /// Connects to an object store, and checks that it refuses to create an object twice.
+    /// Connects to an object store, and checks that it refuses to create an object twice. If it cannot be reached now, this is
+    /// checked before the first object is written: results that need only the database do not wait for it.
     pub(crate) async fn connect(
         options: &ObjectOptions,
         retry_timeout: Duration,
@@ -69,9 +85,39 @@ impl ObjectBodies {
             }
         }
         let store = builder.build().map_err(unusable)?;
-        let objects = Self { store, prefix, address: options.url.clone(), retry_timeout };
-        objects.check_create_only().await?;
-        Ok(objects)
+        let objects = Self {
+            store,
+            prefix,
+            address: options.url.clone(),
+            retry_timeout,
+            request_timeout: options.request_timeout.unwrap_or(REQUEST_TIMEOUT),
+            part_bytes: options.part_bytes.unwrap_or(PART_BYTES),
+            is_checked: AtomicBool::new(false),
+        };
+        match objects.probe().await {
+            Err(ProbeFailure::Unfit(error)) => Err(error),
+            Ok(()) | Err(ProbeFailure::Unreachable(_)) => Ok(objects),
+        }
+    }
+
+    /// Returns how many bytes a part of a large object has.
+    pub(crate) fn part_bytes(&self) -> usize {
+        self.part_bytes
+    }
+
+    /// Fails unless the server can be reached and is known to refuse to create an object twice.
+    pub(crate) async fn check(&self) -> Result<(), StoreError> {
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.check_now().await
+    }
+
+    /// Does the same, and asks the server again.
+    pub(crate) async fn check_now(&self) -> Result<(), StoreError> {
+        self.probe().await.map_err(|failure| match failure {
+            ProbeFailure::Unfit(error) | ProbeFailure::Unreachable(error) => error,
+        })
     }
 
     /// Returns the bucket and the beginning of the keys.
@@ -85,79 +131,142 @@ impl ObjectBodies {
     }
 
     /// Fails if the server would overwrite an object that must be created only once. Some servers ignore the condition.
-    async fn check_create_only(&self) -> Result<(), StoreError> {
-        let probe = self.prefix.clone().join(format!("probe-{}", ArtifactId::random_shared()));
-        self.create(&probe, Bytes::from_static(b"tidegate")).await?;
-        let again =
-            self.store.put_opts(&probe, PutPayload::from_static(b"again"), PutMode::Create.into()).await;
-        self.delete(probe.as_ref()).await?;
-        match again {
-            Err(Error::AlreadyExists { .. }) => Ok(()),
-            Err(error) => Err(unusable(error)),
-            Ok(_) => Err(StoreError::Unusable(
-                "the object store ignores `If-None-Match: *`, so it could overwrite results".into(),
-            )),
+    async fn probe(&self) -> Result<(), ProbeFailure> {
+        let path = self.prefix.clone().join(format!("probe-{}", ArtifactId::random_shared()));
+        let probed = timeout(PROBE_TIMEOUT, self.create_twice(&path)).await;
+        let probed = probed.map_err(|_| ProbeFailure::Unreachable(too_slow()))?;
+        // If it cannot be deleted, it stays: it is a few bytes, and nothing reads it.
+        let _ = timeout(PROBE_TIMEOUT, self.store.delete(&path)).await;
+        probed?;
+        self.is_checked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn create_twice(&self, path: &Path) -> Result<(), ProbeFailure> {
+        let create =
+            || self.store.put_opts(path, PutPayload::from_static(b"tidegate"), PutMode::Create.into());
+        for _ in 0..2 {
+            match create().await {
+                Ok(_) => {}
+                // A first attempt whose answer was lost may have created it.
+                Err(Error::AlreadyExists { .. }) => return Ok(()),
+                Err(error) if is_permanent(&error) => return Err(ProbeFailure::Unfit(unusable(error))),
+                Err(error) => return Err(ProbeFailure::Unreachable(unusable(error))),
+            }
         }
+        Err(ProbeFailure::Unfit(StoreError::Unusable(
+            "the object store ignores `If-None-Match: *`, so it could overwrite results".into(),
+        )))
     }
 
     /// Creates an object.
     pub(crate) async fn put(&self, key: &str, bytes: Bytes) -> Result<(), StoreError> {
-        self.create(&Path::from(key), bytes).await
+        self.check().await?;
+        let (path, size) = (Path::from(key), bytes.len() as u64);
+        self.repeat(|| async {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            match self.store.put_opts(&path, PutPayload::from_bytes(bytes.clone()), options).await {
+                // The key is random: an object with it was made by an attempt whose answer was lost.
+                Err(error @ Error::AlreadyExists { .. }) => self.unless_complete(&path, size, error).await,
+                done => done.map(drop),
+            }
+        })
+        .await
     }
 
-    async fn create(&self, path: &Path, bytes: Bytes) -> Result<(), StoreError> {
+    /// Repeats a request that takes too long, or fails in a way that may pass, until `retry_timeout` is over; once at least.
+    async fn repeat<T, F>(&self, request: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = object_store::Result<T>>,
+    {
         let mut pauses = Pauses::new(FIRST_PAUSE, self.retry_timeout);
+        let mut is_first = true;
         loop {
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            let put = self.store.put_opts(path, PutPayload::from_bytes(bytes.clone()), options);
-            let error = match timeout(REQUEST_TIMEOUT, put).await {
-                Ok(Ok(_)) => return Ok(()),
-                // The key is random: an object with it was made by an attempt whose answer was lost.
-                Ok(Err(Error::AlreadyExists { .. })) if self.has_size(path, bytes.len()).await? => {
-                    return Ok(());
-                }
+            let error = match timeout(self.request_timeout, request()).await {
+                Ok(Ok(done)) => return Ok(done),
                 Ok(Err(error)) if is_permanent(&error) => return Err(unusable(error)),
                 Ok(Err(error)) => unusable(error),
                 Err(_) => too_slow(),
             };
-            if !pauses.wait().await {
+            if !pauses.wait().await && !is_first {
                 return Err(error);
             }
+            is_first = false;
         }
     }
 
-    async fn has_size(&self, path: &Path, size: usize) -> Result<bool, StoreError> {
-        let head = timeout(REQUEST_TIMEOUT, self.store.head(path)).await.map_err(|_| too_slow())?;
-        Ok(head.map_err(unusable)?.size == size as u64)
+    /// Returns an error, unless the object is there with its whole size.
+    async fn unless_complete(&self, path: &Path, size: u64, error: Error) -> object_store::Result<()> {
+        match self.store.head(path).await {
+            Ok(found) if found.size == size => Ok(()),
+            _ => Err(error),
+        }
     }
 
-    /// Begins an object that is written in parts.
-    pub(crate) async fn begin(&self, key: &str) -> Result<Box<dyn MultipartUpload>, StoreError> {
+    /// Begins an object that is written in parts; returns the id of the upload.
+    pub(crate) async fn begin(&self, key: &str) -> Result<String, StoreError> {
+        self.check().await?;
         let path = Path::from(key);
-        let begun = self.store.put_multipart(&path);
-        timeout(REQUEST_TIMEOUT, begun).await.map_err(|_| too_slow())?.map_err(unusable)
+        self.repeat(|| self.store.create_multipart(&path)).await
+    }
+
+    /// Writes a part of an object.
+    pub(crate) async fn put_part(
+        &self,
+        key: &str,
+        upload: &str,
+        number: usize,
+        bytes: Bytes,
+    ) -> Result<PartId, StoreError> {
+        let (path, upload) = (Path::from(key), upload.to_owned());
+        self.repeat(|| self.store.put_part(&path, &upload, number, PutPayload::from_bytes(bytes.clone())))
+            .await
+    }
+
+    /// Makes one object of the parts, which have `size` bytes together.
+    pub(crate) async fn complete(
+        &self,
+        key: &str,
+        upload: &str,
+        parts: &[PartId],
+        size: u64,
+    ) -> Result<(), StoreError> {
+        let (path, upload) = (Path::from(key), upload.to_owned());
+        self.repeat(|| async {
+            match self.store.complete_multipart(&path, &upload, parts.to_vec()).await {
+                Ok(_) => Ok(()),
+                // An attempt whose answer was lost has ended the upload.
+                Err(error) => self.unless_complete(&path, size, error).await,
+            }
+        })
+        .await
+    }
+
+    /// Ends an upload and removes its parts; one that has ended has none.
+    pub(crate) async fn abort(&self, key: &str, upload: &str) -> Result<(), StoreError> {
+        let (path, upload) = (Path::from(key), upload.to_owned());
+        match timeout(self.request_timeout, self.store.abort_multipart(&path, &upload)).await {
+            Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
+            Ok(Err(error)) => Err(unusable(error)),
+            Err(_) => Err(too_slow()),
+        }
     }
 
     /// Reads a range of an object. Its length may be wrong, and so may its bytes.
     pub(crate) async fn read(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let (mut pauses, path) = (Pauses::new(FIRST_PAUSE, self.retry_timeout), Path::from(key));
-        loop {
-            let error = match timeout(REQUEST_TIMEOUT, self.store.get_range(&path, range.clone())).await {
-                Ok(Ok(bytes)) => return Ok(bytes),
-                Ok(Err(Error::NotFound { .. })) => return Err(StoreError::NotFound),
-                Ok(Err(error)) if is_permanent(&error) => return Err(unusable(error)),
-                Ok(Err(error)) => unusable(error),
-                Err(_) => too_slow(),
-            };
-            if !pauses.wait().await {
-                return Err(error);
+        let path = Path::from(key);
+        let read = self.repeat(|| async {
+            match self.store.get_range(&path, range.clone()).await {
+                Err(Error::NotFound { .. }) => Ok(None),
+                done => done.map(Some),
             }
-        }
+        });
+        read.await?.ok_or(StoreError::NotFound)
     }
 
     /// Deletes an object; one that does not exist is deleted already.
     pub(crate) async fn delete(&self, key: &str) -> Result<(), StoreError> {
-        match timeout(REQUEST_TIMEOUT, self.store.delete(&Path::from(key))).await {
+        match timeout(self.request_timeout, self.store.delete(&Path::from(key))).await {
             Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
             Ok(Err(error)) => Err(unusable(error)),
             Err(_) => Err(too_slow()),

@@ -14,6 +14,7 @@ mod credential;
 mod database;
 mod failure;
 mod key;
+mod known;
 mod ledger;
 mod listen;
 mod options;
@@ -28,13 +29,14 @@ mod release;
 mod replica;
 mod safety;
 mod schema;
+mod server_clock;
 mod status;
 mod sweep;
 mod totals;
 mod walk;
 mod worker;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use tidegate_core::source::Source;
@@ -43,6 +45,8 @@ use tokio_postgres::Row;
 use self::cache::{CachedChunk, ChunkCache};
 use self::database::{Database, Scope};
 use self::failure::Failure;
+use self::known::KnownArtifacts;
+use self::server_clock::ServerClock;
 use crate::artifact::{
     Artifact, ArtifactStore, Body, BodyRef, CallDigest, CallOrigin, Clearance, Description, EarlierResult,
     NewArtifact, Opened, Owner, Quotas, RekeyProgress, Rekeyed, Session, StoreStatus, StoredArtifact, Swept,
@@ -65,13 +69,30 @@ pub(crate) use worker::Worker;
 /// The largest body that is stored as rows of the database where there is an object store.
 pub const MAX_ROW_BODY_BYTES: u64 = 256 * 1024;
 
+/// How much this process remembers of artifacts besides their chunks.
+const KNOWN_BYTES: usize = 4 << 20;
+
 /// The pause before the first retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
-/// A store in PostgreSQL, with an object store for large bodies if there is one.
+/// A store in PostgreSQL, with an object store for large bodies if there is one. Clones share their connections.
+#[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<Shared>,
     worker: Arc<Worker>,
+}
+
+/// A store in PostgreSQL that is closed when nobody else uses it.
+pub struct WeakPostgresStore {
+    shared: Weak<Shared>,
+    worker: Weak<Worker>,
+}
+
+impl WeakPostgresStore {
+    /// Returns the store, if it is still open.
+    pub fn upgrade(&self) -> Option<PostgresStore> {
+        Some(PostgresStore { shared: self.shared.upgrade()?, worker: self.worker.upgrade()? })
+    }
 }
 
 /// What the tasks of a store share.
@@ -82,11 +103,12 @@ struct Shared {
     schema: String,
     server: String,
     quotas: Quotas,
-    clock: Arc<dyn Clock>,
+    clock: ServerClock,
     keys: StoreKeys,
     /// The codec for the key that the store had when its key record was last read.
     codec: RwLock<Codec>,
     cache: ChunkCache,
+    known: KnownArtifacts,
     retry_timeout: Duration,
 }
 
@@ -105,7 +127,13 @@ impl PostgresStore {
         let worker = Arc::new(Worker::start()?);
         let options = options.clone();
         let shared = worker.run(Shared::connect(options, quotas, clock))?;
+        worker.handle().spawn(shared.database.close_idle());
         Ok(Self { shared: Arc::new(shared), worker })
+    }
+
+    /// Returns a reference that does not keep the store open.
+    pub fn downgrade(&self) -> WeakPostgresStore {
+        WeakPostgresStore { shared: Arc::downgrade(&self.shared), worker: Arc::downgrade(&self.worker) }
     }
 
     /// Returns the ledger in the same database.
@@ -221,6 +249,7 @@ impl Shared {
             false => schema::check(&database, &options.schema).await,
         };
         prepared.map_err(Failure::into_error)?;
+        let clock = ServerClock::read(clock, &database).await.map_err(Failure::into_error)?;
         let codec = key::take_key(&database, &options.keys).await.map_err(Failure::into_error)?;
         #[cfg(feature = "objects")]
         let objects = match &options.objects {
@@ -242,6 +271,7 @@ impl Shared {
             keys: options.keys,
             codec: RwLock::new(codec),
             cache: ChunkCache::new(options.cache_bytes),
+            known: KnownArtifacts::new(KNOWN_BYTES),
             retry_timeout: options.retry_timeout,
         })
     }
@@ -255,23 +285,28 @@ impl Shared {
         *self.codec.write().unwrap_or_else(PoisonError::into_inner) = codec;
     }
 
-    /// Repeats an attempt until it succeeds, fails for good, or `retry_timeout` is over. `attempt` is told whether an earlier attempt
-    /// may have had its effect.
+    /// Repeats an attempt until it succeeds, fails for good, or `retry_timeout` is over; once at least, because noticing that a
+    /// connection is lost may take longer than that. `attempt` is told whether an earlier attempt may have had its effect.
     async fn retry<T, F>(&self, mut attempt: impl FnMut(bool) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Failure>>,
     {
         let (mut pauses, mut is_ambiguous) = (Pauses::new(FIRST_PAUSE, self.retry_timeout), false);
+        let mut is_first = true;
         loop {
             let failure = match attempt(is_ambiguous).await {
                 Ok(done) => return Ok(done),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(failure) => failure,
             };
-            is_ambiguous |= matches!(failure, Failure::Lost(_));
-            if !pauses.wait().await {
+            if let Failure::Lost(_) = failure {
+                is_ambiguous = true;
+                self.database.close_unused();
+            }
+            if !pauses.wait().await && !is_first {
                 return Err(failure.into_error());
             }
+            is_first = false;
         }
     }
 
@@ -290,19 +325,22 @@ impl Shared {
 const COLUMNS: &str = "a.id, a.tool, a.kind, a.records, a.tokens, b.bytes, b.stored, a.created, a.expires";
 const JOINED: &str = "artifact a JOIN body b ON b.id = a.body AND b.owner = a.owner";
 
-fn artifact_from_row(row: &Row) -> Result<Artifact, StoreError> {
-    let number = |column: usize| row.get::<_, i64>(column).unsigned_abs();
-    Ok(Artifact {
-        id: ArtifactId::parse_bare(row.get(0)).ok_or(StoreError::Damaged { what: "an id" })?,
-        tool: row.get(1),
-        kind: row.get(2),
-        records: row.get::<_, Option<i64>>(3).map(i64::unsigned_abs),
-        tokens: number(4),
-        bytes: number(5),
-        stored_bytes: number(6),
-        created: Millis(row.get(7)),
-        expires: Millis(row.get(8)),
-    })
+impl Shared {
+    /// Returns the artifact of a row with these columns.
+    fn artifact(&self, row: &Row) -> Result<Artifact, StoreError> {
+        let number = |column: usize| row.get::<_, i64>(column).unsigned_abs();
+        Ok(self.clock.artifact_here(Artifact {
+            id: ArtifactId::parse_bare(row.get(0)).ok_or(StoreError::Damaged { what: "an id" })?,
+            tool: row.get(1),
+            kind: row.get(2),
+            records: row.get::<_, Option<i64>>(3).map(i64::unsigned_abs),
+            tokens: number(4),
+            bytes: number(5),
+            stored_bytes: number(6),
+            created: Millis(row.get(7)),
+            expires: Millis(row.get(8)),
+        }))
+    }
 }
 
 impl ArtifactStore for PostgresStore {
@@ -362,6 +400,7 @@ impl ArtifactStore for PostgresStore {
             usage: Usage { artifacts: status.artifacts, stored_bytes: status.stored_bytes },
             expired: status.expired,
             oldest: status.oldest,
+            problem: status.objects_problem,
             orphans: status.orphans + status.unfinished,
             schema: Some(i64::from(status.schema)),
             key: codec.key(),

@@ -456,6 +456,7 @@ impl ArtifactStore for SqliteStore {
                 expired: expired.unsigned_abs(),
                 oldest: oldest.map(Millis),
                 orphans: count(orphans)?,
+                problem: None,
                 schema: None,
                 key: codec.key(),
                 is_rekeying: codec.is_changing(),

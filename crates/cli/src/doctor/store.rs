@@ -79,7 +79,7 @@ fn remote(place: &StoreLocation, settings: &StoreSettings) -> Vec<Check> {
         );
     }
     let seal = settings.seal.clone().unwrap_or_else(SealKey::ephemeral);
-    let settings = StoreSettings { seal: Some(seal), ..settings.clone() };
+    let settings = StoreSettings { seal: Some(seal), keep_schema: true, ..settings.clone() };
     let quota = settings.quotas.over(place.default_quotas()).store_bytes;
     let opened = UserStore::of_user(place.clone()).with_settings(settings).open();
     match opened.and_then(|opened| opened.store.status()) {
@@ -93,6 +93,10 @@ fn remote(place: &StoreLocation, settings: &StoreSettings) -> Vec<Check> {
             );
             let check = Check::fine(SUBJECT, text).with("url", shown).with("results", usage.artifacts);
             checks.push(check.with("stored_bytes", usage.stored_bytes));
+            checks.extend(status.problem.map(|problem| {
+                Check::failure(SUBJECT, format!("cannot store results above 256 KB: {problem}"))
+                    .fix("check that the object store runs and that the bucket, endpoint and key are right")
+            }));
             checks.extend(expired_check(status.expired));
             checks.extend(fullness(usage.stored_bytes, quota));
         }

@@ -13,7 +13,7 @@ use crate::ui;
 
 /// Show whether the store can be reached, what it holds, and whether it is encrypted
 ///
-/// Exits with 3 if the store cannot be reached or opened.
+/// Exits with 3 if the store or its bucket cannot be used. Tables are neither created nor migrated.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  tidegate store status\n  tidegate store status --format json")]
 pub(super) struct Arguments {
@@ -31,10 +31,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         objects: named.place.remote().and_then(|remote| Some(remote.objects.as_ref()?.url.clone())),
         quotas: named.settings.quotas.over(named.place.default_quotas()),
     };
-    let status = named.open().and_then(|opened| opened.store.status());
+    let status = named.open_to_look().and_then(|opened| opened.store.status());
     match (&status, arguments.format) {
-        (Ok(status), Format::Text) => ui::data(configured.text(status).as_bytes()),
-        (Ok(status), Format::Json) => ui::json(&configured.json(status)),
+        (Ok(status), format) => {
+            match format {
+                Format::Text => ui::data(configured.text(status).as_bytes())?,
+                Format::Json => ui::json(&configured.json(status))?,
+            }
+            match (&status.problem, configured.objects) {
+                (Some(problem), Some(objects)) => Err(CommandError::out_of_reach(format!(
+                    "cannot store results above 256 KB in {objects}: {problem}"
+                ))),
+                _ => Ok(()),
+            }
+        }
         (Err(error), format) => {
             if format == Format::Json {
                 ui::json(
@@ -93,6 +103,7 @@ impl ConfiguredStore {
             "store": self.shown,
             "kind": self.kind,
             "objects": self.objects,
+            "objects_problem": status.problem,
             "reachable": true,
             "schema": status.schema,
             "results": status.usage.artifacts,

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
+use tidegate_core::source::Span;
+use tidegate_gate::{StoreLocation, UserStore};
+use tidegate_store::Description;
 use tidegate_testkit::{make, sample};
 
 use crate::Outcome;
@@ -240,6 +244,52 @@ fn quotas_are_configurable() {
     assert_eq!(person.json(&["stats"])["store_quota_bytes"], 20_000);
     std::fs::write(&file, "[store]\nquota = 5\n").unwrap();
     assert!(person.run(&["ls"]).stderr.contains("did you mean quota_bytes?"));
+}
+
+/// A result of 20 KB that does not compress.
+fn result(number: u64) -> Vec<u8> {
+    tidegate_testkit::contract::noise(number, 20_000)
+}
+
+#[test]
+fn a_copy_that_was_killed_goes_on() {
+    const RESULTS: u64 = 400;
+    let person = Person::new();
+    let store_in = |name: &str| UserStore::of_user(StoreLocation::Folder(Some(person.path(name))));
+    let from = store_in("data");
+    let ids: Vec<_> = (0..RESULTS)
+        .map(|number| {
+            let new = from.new_artifact("list", Duration::from_secs(3600));
+            from.put(&new, &result(number).as_slice(), &|| Ok(Description::default())).unwrap().id
+        })
+        .collect();
+    let (source, target) = (person.text("data"), person.text("copy"));
+    let copy = ["store", "copy", "--from", &source, "--to", &target];
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(copy)
+        .env("HOME", person.root.path())
+        .env("TIDEGATE_HOME", person.path("data"))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let usage = || store_in("copy").open().and_then(|opened| opened.store.usage());
+    let copied = || usage().map_or(0, |usage| usage.artifacts);
+    while !person.path("copy").exists() || copied() < 20 {
+        assert!(killed.try_wait().unwrap().is_none(), "it ended before it could be killed");
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let before = copied();
+    assert!((20..RESULTS).contains(&before), "{before} were copied");
+    let again = person.json(&copy);
+    assert_eq!((again["present"].as_u64(), again["copied"].as_u64()), (Some(before), Some(RESULTS - before)));
+    assert_eq!(again["failed"].as_array().map(Vec::len), Some(0));
+    let opened = store_in("copy").open().unwrap();
+    for (number, id) in (0..).zip(&ids) {
+        let source = tidegate_store::open(&*opened.store, &from.owner, id).unwrap();
+        assert!(Span::whole(&source).read(&source).unwrap() == result(number));
+    }
 }
 
 /// A build without PostgreSQL says which build has it, and never shows a password.

@@ -86,17 +86,28 @@ pub fn without_secrets(url: &str) -> String {
 
 #[cfg(feature = "postgres")]
 mod shared {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex, PoisonError};
 
     use tidegate_store::{
         ArtifactStore, Clock, Ledger, ObjectCredentials, ObjectOptions, PostgresOptions, PostgresStore,
-        Quotas, StoreError, SystemClock,
+        Quotas, StoreError, StoreKeys, SystemClock, WeakPostgresStore,
     };
 
     use super::{RemoteCredentials, RemoteObjects, RemoteStore, StoreSettings};
 
+    /// A store that this process has connected to.
+    struct Connected {
+        remote: RemoteStore,
+        keys: StoreKeys,
+        quotas: Quotas,
+        store: WeakPostgresStore,
+    }
+
+    /// The stores that this process has connected to: results, ledger, credentials and replicas of a gateway share connections.
+    static CONNECTED: Mutex<Vec<Connected>> = Mutex::new(Vec::new());
+
     impl RemoteStore {
-        /// Connects to the store.
+        /// Connects to the store, or returns the connection that this process has.
         ///
         /// # Errors
         ///
@@ -109,7 +120,24 @@ mod shared {
             let mut options = PostgresOptions::new(&self.url);
             options.keys = settings.keys.clone();
             options.objects = self.objects.as_ref().map(objects);
-            PostgresStore::connect(&options, settings.quotas.over(Quotas::default()), clock)
+            options.migrate = !settings.keep_schema;
+            let quotas = settings.quotas.over(Quotas::default());
+            // The clock of a test is its own.
+            if !clock.is_of_machine() {
+                return PostgresStore::connect(&options, quotas, clock);
+            }
+            // Held while connecting: who comes meanwhile would connect to the same.
+            let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+            connected.retain(|one| one.store.upgrade().is_some());
+            let is_same =
+                |one: &&Connected| one.remote == *self && one.keys == settings.keys && one.quotas == quotas;
+            if let Some(store) = connected.iter().find(is_same).and_then(|one| one.store.upgrade()) {
+                return Ok(store);
+            }
+            let store = PostgresStore::connect(&options, quotas, clock)?;
+            let (remote, keys) = (self.clone(), settings.keys.clone());
+            connected.push(Connected { remote, keys, quotas, store: store.downgrade() });
+            Ok(store)
         }
     }
 

@@ -15,7 +15,7 @@ impl UserStore {
     /// it was to expire.
     pub fn sweep_saved(&self, folder: &Path) -> u64 {
         let Some(saved) = SavedFolder::existing(folder) else { return 0 };
-        let opened = self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opened = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).opened.clone();
         let opened = opened.filter(|_| self.place().folder().as_deref() == Some(folder));
         let now = self.clock().certain_now();
         saved.sweep(now, |from| match (from.kept_in, &opened) {

@@ -14,6 +14,8 @@ pub struct StoreSettings {
     pub seal: Option<SealKey>,
     /// The previous sealing key: cursors that it signed stay valid while the key is being replaced on all machines.
     pub previous_seal: Option<SealKey>,
+    /// Whether the tables of a database are left as they are, as by commands that only look.
+    pub keep_schema: bool,
 }
 
 /// The quotas that are set, in stored bytes; where one is not set, the default applies.

@@ -8,6 +8,9 @@ use tidegate_testkit::clock::ManualClock;
 use super::*;
 use crate::caller::CallerId;
 
+/// Bytes of the memory of a test that lists what is there: the memory of the process has what other tests put there.
+const OWN_MEMORY: u64 = 1 << 20;
+
 fn stored(keep: &UserStore, ttl: Duration) -> ArtifactId {
     let new = keep.new_artifact("list", ttl);
     keep.put(&new, &b"{}".as_slice(), &|| Ok(Description::default())).unwrap().id
@@ -73,7 +76,8 @@ fn files_need_no_database() {
         assert!(!folder.path().join(database).exists());
     }
     // A program with SQLite also reads the files.
-    let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())));
+    let other = UserStore::of_user(StoreLocation::Folder(Some(folder.path().to_owned())))
+        .with_memory_limit(OWN_MEMORY);
     let opened = other.open().unwrap();
     assert!(other.stored(&opened, &id).is_ok());
     assert_eq!(other.list(10).len(), 1);
@@ -125,7 +129,7 @@ fn memory_stands_in_for_a_store_that_cannot_be_used() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&reports);
     let report = Box::new(move |why: &str| told.lock().unwrap().push(why.to_owned()));
-    let keep = UserStore::of_user(place.clone()).with_report(report);
+    let keep = UserStore::of_user(place.clone()).with_report(report).with_memory_limit(OWN_MEMORY);
     let in_memory = [kept(&keep, b"one"), kept(&keep, b"two")].map(|kept| kept.unwrap());
     for (kept, body) in in_memory.iter().zip([b"one", b"two"]) {
         assert!(kept.in_memory.is_some());
@@ -171,7 +175,7 @@ fn memory_is_bounded() {
 
 #[test]
 fn every_principal_is_an_owner_of_its_own() {
-    let keep = UserStore::of_user(StoreLocation::Memory);
+    let keep = UserStore::of_user(StoreLocation::Memory).with_memory_limit(OWN_MEMORY);
     let named = |name: &str| Principal::Named(CallerId::new(name).unwrap());
     let all = [
         (Principal::User, "one"),
@@ -204,4 +208,122 @@ fn every_principal_is_an_owner_of_its_own() {
     }
     assert_eq!((ids[0].as_str().len(), ids[6].as_str().len()), (12, 26));
     assert_eq!(keep.of_owner_of(&ids[3]).unwrap().owner, keeps[3].owner);
+}
+
+/// Tests of a store that several machines share.
+#[cfg(feature = "objects")]
+mod shared {
+    use std::net::TcpListener;
+    use std::sync::atomic::AtomicUsize;
+
+    use tidegate_store::PostgresOptions;
+    use tidegate_testkit::contract::noise;
+    use tidegate_testkit::faults::{ObjectFault, ObjectProxy};
+    use tidegate_testkit::servers;
+
+    use super::*;
+
+    fn keep(remote: RemoteStore) -> UserStore {
+        let settings =
+            StoreSettings { seal: Some(tidegate_store::SealKey::ephemeral()), ..Default::default() };
+        UserStore::of_user(StoreLocation::Remote(Box::new(remote)))
+            .with_settings(settings)
+            .with_memory_limit(OWN_MEMORY)
+    }
+
+    /// Returns a database of its own; `None` if there is no server.
+    fn database(name: &str) -> Option<String> {
+        let server = servers::postgres()?;
+        let name = format!("{name}_{}", std::process::id());
+        server.sql(&format!("CREATE DATABASE {name} OWNER tidegate"));
+        Some(server.address().replacen("/tidegate?", &format!("/{name}?"), 1))
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_reached_is_left_alone_for_a_while() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("postgres://me@{}/db?sslmode=disable", listener.local_addr().unwrap());
+        let tried = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&tried);
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                counted.fetch_add(1, Ordering::SeqCst);
+                drop(connection);
+            }
+        });
+        let keep = keep(RemoteStore { url, objects: None, folder: None });
+        let first = causes(&keep.open().err().unwrap());
+        let tries = tried.load(Ordering::SeqCst);
+        assert!(tries > 0);
+        assert_eq!(causes(&keep.open().err().unwrap()), first);
+        assert_eq!(tried.load(Ordering::SeqCst), tries, "nobody waits for a second attempt");
+    }
+
+    #[test]
+    fn small_results_are_stored_while_the_object_store_is_away() {
+        let (Some(url), Some(server)) = (database("outage"), servers::objects()) else { return };
+        let (proxy, options) = (ObjectProxy::start(server.port()), server.new_prefix());
+        let credentials = options.credentials.unwrap();
+        let objects = RemoteObjects {
+            url: options.url,
+            endpoint: Some(format!("http://127.0.0.1:{}", proxy.port())),
+            region: options.region,
+            credentials: Some(RemoteCredentials {
+                key_id: credentials.key_id,
+                secret: credentials.secret,
+                token: credentials.token,
+            }),
+        };
+        let keep = keep(RemoteStore { url, objects: Some(objects), folder: None });
+        let opened = keep.open().unwrap();
+        proxy.injure(vec![ObjectFault::Error; 100_000]);
+        let large = kept(&keep, &noise(1, 400_000)).unwrap();
+        assert!(large.in_memory.is_some());
+        let began = Instant::now();
+        let small = kept(&keep, &noise(2, 10_000)).unwrap();
+        assert!(
+            small.in_memory.is_none() && began.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            began.elapsed()
+        );
+        assert!(Arc::ptr_eq(&opened, &keep.open().unwrap()), "it stays open");
+        proxy.heal();
+        assert!(kept(&keep, &noise(3, 400_000)).unwrap().in_memory.is_none());
+    }
+
+    #[test]
+    fn results_and_ledger_of_a_process_share_connections() {
+        let Some(url) = database("connections") else { return };
+        let remote = RemoteStore { url: url.clone(), objects: None, folder: None };
+        let keep = keep(remote.clone());
+        stored(&keep, Duration::from_secs(60));
+        assert!(keep.ledger().is_some());
+        let gateway = remote.connect(&keep.shared.settings, Arc::new(SystemClock)).unwrap();
+        let connections = || {
+            let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+            let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'");
+            servers::postgres().unwrap().sql(&sql).trim().to_owned()
+        };
+        assert_eq!(connections(), "1");
+        // Another key is another store.
+        let keys = tidegate_store::StoreKeys::of(tidegate_store::StoreKey::random());
+        assert!(
+            remote
+                .connect(&StoreSettings { keys, ..keep.shared.settings.clone() }, Arc::new(SystemClock))
+                .is_err()
+        );
+        drop((keep, gateway));
+        let again = PostgresOptions::new(&url);
+        assert!(tidegate_store::schema_version(&again).unwrap() > 0);
+    }
+
+    #[test]
+    fn looking_at_a_store_creates_no_tables() {
+        let Some(url) = database("looking") else { return };
+        let remote = RemoteStore { url: url.clone(), objects: None, folder: None };
+        let settings = StoreSettings { keep_schema: true, ..Default::default() };
+        let error = remote.connect(&settings, Arc::new(SystemClock)).err().unwrap();
+        assert!(causes(&error).contains("tidegate store migrate"), "{}", causes(&error));
+        assert_eq!(tidegate_store::schema_version(&PostgresOptions::new(&url)).unwrap(), 0);
+    }
 }

@@ -18,6 +18,8 @@ pub struct StoreStatus {
     /// Number of bodies, files or objects that nothing refers to; a sweep deletes them once it is certain that nobody is
     /// writing them.
     pub orphans: u64,
+    /// Why large results cannot be stored although small ones can: the object store does not work.
+    pub problem: Option<String>,
     /// The version of the schema, where the store has one.
     pub schema: Option<i64>,
     /// The key that new results are sealed with.

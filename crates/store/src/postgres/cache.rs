@@ -1,7 +1,7 @@
 //! A cache of the chunks that this process read last, because follow-ups read the same few chunks again and again.
 //!
-//! Chunks that were fetched ahead are kept as they are stored: that is smaller, and they are decompressed only if somebody reads
-//! them. The key is the owner and the hash of the whole body, so an entry always stands for the same bytes of the same owner,
+//! Chunks that were fetched ahead, or just written, are kept as they are stored: that is smaller, and they are decompressed only if
+//! somebody reads them. The key is the owner and the hash of the whole body, so an entry always stands for the same bytes of the same owner,
 //! whatever happens to the rows.
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(super) struct ChunkCache {
 pub(super) enum CachedChunk {
     /// Its bytes, which were read.
     Bytes(Vec<u8>),
-    /// As it is stored: it was fetched ahead.
+    /// As it is stored: it was fetched ahead, or written.
     Stored(StoredChunk),
 }
 
@@ -67,6 +67,13 @@ impl ChunkCache {
     /// Returns whether a chunk was read, not only fetched ahead.
     pub(super) fn was_read(&self, body: &SharedBody, number: u64) -> bool {
         matches!(self.lock().by_key.get(&key(body, number)), Some((CachedChunk::Bytes(_), _)))
+    }
+
+    /// Adds a chunk that nobody has read yet, unless it is there already.
+    pub(super) fn remember(&self, body: &SharedBody, chunk: StoredChunk) {
+        if !self.lock().by_key.contains_key(&key(body, chunk.number)) {
+            self.insert(body, chunk.number, CachedChunk::Stored(chunk));
+        }
     }
 
     pub(super) fn insert(&self, body: &SharedBody, number: u64, chunk: CachedChunk) {

@@ -7,7 +7,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Metrics, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+};
 use futures_util::future::try_join_all;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -22,8 +24,17 @@ use crate::error::StoreError;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the peer may leave sent bytes unacknowledged before the connection counts as lost.
+const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+/// After this long without traffic, and then every few seconds, an open connection is probed.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 2;
 /// How much longer than the server's own timeout this process waits before it gives up on a statement.
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
+
+/// For statements that may take as long as they need.
+const UNLIMITED: Duration = Duration::from_secs(7 * 24 * 3600);
 
 const OWNER: &str = "tidegate.owner";
 const ALL_OWNERS: &str = "tidegate.all_owners";
@@ -73,6 +84,7 @@ pub(super) struct Database {
     config: Config,
     tls: MakeRustlsConnect,
     timeout: Duration,
+    idle_timeout: Duration,
 }
 
 impl Database {
@@ -83,18 +95,52 @@ impl Database {
         // Recycling needs no check, because a transaction that did not end properly never returns its connection.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let settings: Arc<str> = session_settings(options).into();
+        let idle_timeout = options.idle_timeout;
         let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
             .max_size(options.max_connections.max(2))
             .runtime(Runtime::Tokio1)
+            // The connection that was used last is used first, so that those a burst needed become idle.
+            .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(options.statement_timeout))
             .create_timeout(Some(CONNECT_TIMEOUT))
             .post_create(Hook::async_fn(move |client, _| {
                 let settings = Arc::clone(&settings);
-                Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
+                Box::pin(async move {
+                    match timeout(CONNECT_TIMEOUT, client.batch_execute(&settings)).await {
+                        Ok(done) => done.map_err(HookError::Backend),
+                        Err(_) => Err(HookError::message("the database did not answer in time")),
+                    }
+                })
+            }))
+            // A firewall may have forgotten a connection that was quiet for long.
+            .pre_recycle(Hook::sync_fn(move |_, metrics: &Metrics| {
+                match metrics.last_used() > idle_timeout {
+                    true => Err(HookError::message("it was not used for too long")),
+                    false => Ok(()),
+                }
             }))
             .build()
             .map_err(|error| StoreError::Unusable(Box::new(error)))?;
-        Ok(Self { pool, config, tls, timeout: options.statement_timeout + TIMEOUT_MARGIN })
+        Ok(Self { pool, config, tls, timeout: options.statement_timeout + TIMEOUT_MARGIN, idle_timeout })
+    }
+
+    /// Closes the connections that are not in use. After one was lost, the others that were open then often are too, and each
+    /// would cost a timeout.
+    pub(super) fn close_unused(&self) {
+        self.pool.retain(|_, _| false);
+    }
+
+    /// Returns a task that closes connections when they were not used for a while, as long as the pool exists.
+    pub(super) fn close_idle(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let (pool, idle_timeout) = (self.pool.weak(), self.idle_timeout);
+        async move {
+            loop {
+                tokio::time::sleep(idle_timeout / 2).await;
+                let pool: Option<Pool> = pool.upgrade();
+                let Some(pool) = pool else { return };
+                pool.retain(|_, metrics| metrics.last_used() <= idle_timeout);
+            }
+        }
     }
 
     /// Begins a transaction.
@@ -181,6 +227,12 @@ pub(super) struct Transaction {
 impl Transaction {
     fn client(&self) -> &Object {
         self.client.as_ref().expect("the connection is taken only at the end")
+    }
+
+    /// Lets the statements of this transaction take as long as they need, as migrations do.
+    pub(super) async fn without_timeout(&mut self) -> Result<(), Failure> {
+        self.timeout = UNLIMITED;
+        self.batch("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await
     }
 
     /// Runs a query.
@@ -299,6 +351,15 @@ fn configuration(options: &PostgresOptions) -> Result<Config, StoreError> {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(PEER_TIMEOUT);
+    }
+    // One that the address sets is kept.
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(KEEPALIVE_IDLE);
+        config.keepalives_interval(KEEPALIVE_INTERVAL);
+        config.keepalives_retries(KEEPALIVE_PROBES);
+    }
     Ok(config)
 }
 
@@ -327,4 +388,20 @@ fn session_settings(options: &PostgresOptions) -> String {
 /// Returns a name as PostgreSQL reads it in a statement.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_is_gone_is_noticed() {
+        let of = |url: &str| configuration(&PostgresOptions::new(url)).unwrap();
+        let config = of("postgres://me@host/db");
+        assert_eq!(config.get_tcp_user_timeout(), Some(&PEER_TIMEOUT));
+        assert_eq!(config.get_keepalives_idle(), KEEPALIVE_IDLE);
+        let config = of("postgres://me@host/db?tcp_user_timeout=3&keepalives_idle=7");
+        assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_secs(3)));
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(7));
+    }
 }

@@ -20,6 +20,8 @@ pub struct PostgresOptions {
     pub max_connections: usize,
     /// How long one statement may take.
     pub statement_timeout: Duration,
+    /// How long a connection may be unused before it is closed.
+    pub idle_timeout: Duration,
     /// How long an operation is repeated while the database or the object store cannot be reached.
     pub retry_timeout: Duration,
     /// Whether to create the tables, or migrate those of an earlier version, when the store is opened.
@@ -39,6 +41,7 @@ impl PostgresOptions {
             objects: None,
             max_connections: 16,
             statement_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(60),
             retry_timeout: Duration::from_secs(15),
             migrate: true,
             keys: StoreKeys::default(),
@@ -73,6 +76,10 @@ pub struct ObjectOptions {
     /// The credentials; from the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, a web identity, the role of the
     /// machine) if there are none. A configuration file never provides them.
     pub credentials: Option<ObjectCredentials>,
+    /// Bytes of a part of a large object, of which servers of S3 require at least 5 MB; 16 MiB if there are none.
+    pub part_bytes: Option<usize>,
+    /// How long one request may take; 60 s if there is none.
+    pub request_timeout: Option<Duration>,
 }
 
 impl ObjectOptions {

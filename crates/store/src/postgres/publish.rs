@@ -11,6 +11,7 @@ use super::failure::Failure;
 use super::{Shared, key};
 use crate::artifact::{Artifact, CallOrigin, NewArtifact, Owner};
 use crate::chunks::Packed;
+use crate::clock::Millis;
 use crate::codec::{CallDetails, Codec};
 use crate::error::StoreError;
 
@@ -38,6 +39,8 @@ const INSERT_CHUNKS: &str = "INSERT INTO chunk (body, number, owner, hash, data,
 #[derive(Debug)]
 pub(super) struct ArtifactRow {
     pub(super) artifact: Artifact,
+    /// When it was stored and when it expires, in the time of the server.
+    times: (Millis, Millis),
     pub(super) owner: Owner,
     pub(super) session: String,
     pub(super) hash: [u8; 32],
@@ -56,6 +59,7 @@ impl ArtifactRow {
         codec: &Codec,
         new: &NewArtifact<'_>,
         artifact: Artifact,
+        times: (Millis, Millis),
         outline: &[u8],
         hash: [u8; 32],
     ) -> Self {
@@ -69,6 +73,7 @@ impl ArtifactRow {
                 kind: super::text(&artifact.kind),
                 ..artifact
             },
+            times,
             owner: new.owner.clone(),
             session: super::text(new.session.as_str()),
             hash,
@@ -219,7 +224,7 @@ impl Shared {
         let (stored, chunks) = (stored_bytes(content), ChunkColumns::of(content));
         let (hash, bytes) = (row.hash.as_slice(), row.artifact.bytes.cast_signed());
         let head: [Parameter<'_>; 7] =
-            [&owner, &row.session, &hash, &bytes, &stored, &row.artifact.created.0, &object];
+            [&owner, &row.session, &hash, &bytes, &stored, &row.times.0.0, &object];
         let parameters: Vec<Parameter<'_>> = head.into_iter().chain(chunks.parameters()).collect();
         let (transaction, rows) = self.database.begin_with(scope, &[(INSERT_BODY, &parameters)]).await?;
         let Some(inserted) = rows[0].first() else {
@@ -371,8 +376,8 @@ async fn add_artifact(
         &records,
         &artifact.tokens.cast_signed(),
         &row.outline,
-        &artifact.created.0,
-        &artifact.expires.0,
+        &row.times.0.0,
+        &row.times.1.0,
         &row.origin.server,
         &row.origin.arguments,
         &row.call,

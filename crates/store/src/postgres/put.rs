@@ -9,15 +9,17 @@ use tidegate_core::source::Source;
 
 use super::pending::PendingBody;
 use super::publish::{ArtifactRow, Content, EqualBody, Published};
-use super::read::SharedBody;
+use super::read::{SharedBody, StoredChunk};
 use super::{MAX_ROW_BODY_BYTES, PostgresStore};
 use crate::artifact::{Artifact, CHUNK_BYTES, Description, NewArtifact, Quotas};
-use crate::chunks::{BATCH_BYTES, Packer};
+use crate::chunks::{BATCH_BYTES, Packed, Packer};
 use crate::codec::{BodyKey, Codec};
 use crate::error::StoreError;
 
 /// How often publishing starts again because other processes store and delete the same bytes at the same time.
 const MAX_RACES: usize = 100;
+/// The number of chunks of a new body that are kept in the cache: 1 MB before compression.
+const MAX_REMEMBERED_CHUNKS: u64 = 16;
 /// The number of chunks that are checked at a time before an equal body is shared.
 const CHECKED_CHUNKS: u64 = 64;
 
@@ -72,9 +74,10 @@ impl<'p> Put<'p> {
     }
 
     fn row(&self, description: &Description) -> Arc<ArtifactRow> {
-        let now = self.store.shared.clock.now();
-        let artifact = self.new.artifact(description, self.body.len(), 0, now);
-        Arc::new(ArtifactRow::new(&self.codec, self.new, artifact, &description.outline, self.hash))
+        let clock = &self.store.shared.clock;
+        let artifact = self.new.artifact(description, self.body.len(), 0, clock.here(clock.now()));
+        let times = (clock.there(artifact.created), clock.there(artifact.expires));
+        Arc::new(ArtifactRow::new(&self.codec, self.new, artifact, times, &description.outline, self.hash))
     }
 
     /// Returns the packer that compresses the chunks of the body, and seals them if the store has a key.
@@ -94,9 +97,20 @@ impl<'p> Put<'p> {
             return self.write_object();
         }
         if self.body.len() <= BATCH_BYTES {
-            return Ok(Content::Rows(Arc::new(self.packer()?.batch()?)));
+            let packed = self.packer()?.batch()?;
+            self.remember(0, &packed);
+            return Ok(Content::Rows(Arc::new(packed)));
         }
         self.write_pending()
+    }
+
+    /// Adds the first chunks of the body to the cache, `first` being the number of the first of these: the process that stored a
+    /// result is usually the first to read it. An entry stands for these bytes whether or not they are stored in the end.
+    pub(super) fn remember(&self, first: u64, packed: &[Packed]) {
+        let body = SharedBody::new(self.new.owner.clone(), 0, self.hash, None);
+        for (number, chunk) in (first..MAX_REMEMBERED_CHUNKS).zip(packed) {
+            self.store.shared.cache.remember(&body, StoredChunk::of_packed(number, chunk));
+        }
     }
 
     fn write_pending(&self) -> Result<Content, StoreError> {
@@ -132,11 +146,7 @@ impl<'p> Put<'p> {
         written.map(|id| Content::Pending { id })
     }
 
-    fn append(
-        &self,
-        pending: &PendingBody,
-        packed: &Arc<Vec<crate::chunks::Packed>>,
-    ) -> Result<i64, StoreError> {
+    fn append(&self, pending: &PendingBody, packed: &Arc<Vec<Packed>>) -> Result<i64, StoreError> {
         let (pending, packed) = (pending.clone(), Arc::clone(packed));
         self.store.run(|shared| async move { shared.append(&pending, &packed).await })
     }

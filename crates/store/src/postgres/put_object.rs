@@ -1,13 +1,14 @@
 //! Writes a large body as one object of compressed chunks, before the transaction that makes it visible.
 //!
 //! The object is first registered as an orphan, so that a sweep finds it if the process is killed. A body larger than one part
-//! is uploaded in parts, and the next part is compressed meanwhile.
+//! is uploaded in parts, and the next part is compressed meanwhile; the orphan then names the upload, whose parts the sweep
+//! removes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object_store::{MultipartUpload, PutPayload};
+use object_store::multipart::PartId;
 use tokio::task::JoinHandle;
 
 use super::Shared;
@@ -18,7 +19,6 @@ use super::put::Put;
 use crate::artifact::{Owner, Quotas, UsedBytes};
 use crate::chunks::Packed;
 use crate::error::StoreError;
-use crate::objects::{PART_BYTES, unusable};
 
 /// The maximum number of parts that are uploaded at the same time.
 const MAX_PARTS_IN_FLIGHT: usize = 3;
@@ -30,13 +30,25 @@ struct ObjectWriter {
     buffer: Vec<u8>,
     chunks: Vec<ObjectChunk>,
     stored: u64,
-    upload: Option<Box<dyn MultipartUpload>>,
-    parts: VecDeque<JoinHandle<object_store::Result<()>>>,
+    /// The id of the upload, if it is written in parts.
+    upload: Option<String>,
+    /// The parts that are being uploaded, in order.
+    parts: VecDeque<JoinHandle<Result<PartId, StoreError>>>,
+    /// The parts that are uploaded.
+    done: Vec<PartId>,
 }
 
 impl ObjectWriter {
     fn new(key: String) -> Self {
-        Self { key, buffer: Vec::new(), chunks: Vec::new(), stored: 0, upload: None, parts: VecDeque::new() }
+        Self {
+            key,
+            buffer: Vec::new(),
+            chunks: Vec::new(),
+            stored: 0,
+            upload: None,
+            parts: VecDeque::new(),
+            done: Vec::new(),
+        }
     }
 
     fn push(&mut self, packed: &Packed) {
@@ -55,7 +67,7 @@ impl Put<'_> {
         let written = self.write_chunks(&mut writer);
         let content = Content::Object { key, chunks: Arc::new(std::mem::take(&mut writer.chunks)) };
         if let Err(error) = written {
-            self.abort(writer);
+            self.abort(&writer);
             self.discard(&content);
             return Err(error);
         }
@@ -64,13 +76,15 @@ impl Put<'_> {
 
     fn write_chunks(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
         let mut packer = self.packer()?;
+        let part_bytes = self.store.shared.objects()?.part_bytes();
         loop {
             let batch = packer.batch()?;
             if batch.is_empty() {
                 return self.finish(writer);
             }
+            self.remember(writer.chunks.len() as u64, &batch);
             batch.iter().for_each(|packed| writer.push(packed));
-            if writer.buffer.len() >= PART_BYTES {
+            if writer.buffer.len() >= part_bytes {
                 // Publishing checks this again; checking here stops an upload early that cannot succeed.
                 self.with_room(|| self.check_room(writer.stored))?;
                 self.send_part(writer)?;
@@ -86,27 +100,32 @@ impl Put<'_> {
 
     /// Starts uploading the buffer as a part.
     fn send_part(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
-        if writer.upload.is_none() {
-            let key = writer.key.clone();
-            writer.upload =
-                Some(self.store.run(|shared| async move { shared.objects()?.begin(&key).await })?);
-        }
+        let upload = match &writer.upload {
+            Some(upload) => upload.clone(),
+            None => {
+                let key = writer.key.clone();
+                let begun = self.store.run(|shared| async move { shared.begin_upload(&key).await })?;
+                writer.upload.insert(begun).clone()
+            }
+        };
         if writer.parts.len() == MAX_PARTS_IN_FLIGHT {
             self.wait_for_part(writer)?;
         }
         let bytes = Bytes::from(std::mem::take(&mut writer.buffer));
-        if let Some(upload) = &mut writer.upload {
-            let part = upload.put_part(PutPayload::from_bytes(bytes));
-            writer.parts.push_back(self.store.worker.handle().spawn(part));
-        }
+        let (shared, key) = (Arc::clone(&self.store.shared), writer.key.clone());
+        let number = writer.done.len() + writer.parts.len();
+        let part = async move { shared.objects()?.put_part(&key, &upload, number, bytes).await };
+        writer.parts.push_back(self.store.worker.handle().spawn(part));
         Ok(())
     }
 
     fn wait_for_part(&self, writer: &mut ObjectWriter) -> Result<(), StoreError> {
         let Some(part) = writer.parts.pop_front() else { return Ok(()) };
-        self.store.run(|_| async move {
-            part.await.map_err(|error| StoreError::Unusable(Box::new(error)))?.map_err(unusable)
-        })
+        let part = self
+            .store
+            .run(|_| async move { part.await.map_err(|error| StoreError::Unusable(Box::new(error)))? })?;
+        writer.done.push(part);
+        Ok(())
     }
 
     /// Uploads the rest.
@@ -121,22 +140,34 @@ impl Put<'_> {
         while !writer.parts.is_empty() {
             self.wait_for_part(writer)?;
         }
-        let Some(mut upload) = writer.upload.take() else { return Ok(()) };
-        self.store.run(|_| async move { upload.complete().await.map(drop).map_err(unusable) })
+        let Some(upload) = writer.upload.clone() else { return Ok(()) };
+        let (key, parts, size) = (writer.key.clone(), std::mem::take(&mut writer.done), writer.stored);
+        self.store.run(|shared| async move { shared.objects()?.complete(&key, &upload, &parts, size).await })
     }
 
-    /// Aborts a failed upload in parts. If that fails too, the bucket's lifecycle rules remove the parts.
-    fn abort(&self, writer: ObjectWriter) {
-        if let Some(mut upload) = writer.upload {
-            writer.parts.iter().for_each(JoinHandle::abort);
-            drop(self.store.run(|_| async move { upload.abort().await.map_err(unusable) }));
-        }
+    /// Stops a failed upload in parts. Discarding its object removes those that were written.
+    fn abort(&self, writer: &ObjectWriter) {
+        writer.parts.iter().for_each(JoinHandle::abort);
     }
 }
 
 impl Shared {
     fn objects(&self) -> Result<&crate::objects::ObjectBodies, StoreError> {
         self.objects.as_ref().ok_or_else(|| StoreError::Unusable("no object store is configured".into()))
+    }
+
+    /// Begins an upload in parts, and records it with its orphan.
+    async fn begin_upload(&self, key: &str) -> Result<String, StoreError> {
+        let upload = self.objects()?.begin(key).await?;
+        self.retry(|_| self.try_record_upload(key, &upload)).await?;
+        Ok(upload)
+    }
+
+    async fn try_record_upload(&self, key: &str, upload: &str) -> Result<(), Failure> {
+        let transaction = self.database.begin(&Scope::AllOwners).await?;
+        let sql = "UPDATE orphan SET upload = $2 WHERE object = $1";
+        transaction.execute(sql, &[&key, &upload]).await?;
+        transaction.commit().await
     }
 
     /// Returns the key of a new object, which is an orphan until a body refers to it.

@@ -1,6 +1,8 @@
-//! Reads artifacts and chunks. Opening an artifact takes one round trip to the database, and reading chunks one more, to the
-//! database or the object store. The chunks of a large object are first looked up in the database.
+//! Reads artifacts and chunks. Opening an artifact takes one round trip to the database, which also returns the chunks of a small body.
+//! Reading chunks of a larger one takes one more, to the database or the object store. The chunks of a large object are first looked up
+//! in the database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_postgres::Row;
@@ -8,10 +10,12 @@ use tokio_postgres::Row;
 use super::cache::CachedChunk;
 use super::database::{Parameter, Scope};
 use super::failure::Failure;
-use super::{COLUMNS, JOINED, Shared, artifact_from_row, body_ref, hash_column, text};
+use super::known::Known;
+use super::{COLUMNS, JOINED, Shared, body_ref, hash_column, text};
 use crate::artifact::{
     Artifact, CallDigest, CallOrigin, EarlierResult, Opened, Owner, Session, TierLevel, Usage,
 };
+use crate::chunks::Packed;
 use crate::codec::BodyKey;
 use crate::error::StoreError;
 use crate::id::ArtifactId;
@@ -25,6 +29,8 @@ const CHUNKS_AT_ONCE: u64 = 2;
 /// store.
 const MAX_DAMAGED_READS: u32 = 3;
 
+/// The largest stored size of a body in rows whose chunks are returned when its artifact is opened.
+const MAX_INCLUDED_BYTES: i64 = 128 << 10;
 /// The largest body for which opening its artifact also returns where its chunks are in their object: 64 chunks.
 const MAX_PLACED_BYTES: i64 = 4 << 20;
 
@@ -37,7 +43,7 @@ pub(crate) struct SharedBody {
     /// The object that holds its chunks, if they are not rows.
     pub(crate) object: Option<String>,
     /// Where each of its chunks is in the object, if known.
-    places: Option<Vec<ChunkPlace>>,
+    places: Option<Arc<[ChunkPlace]>>,
 }
 
 impl SharedBody {
@@ -49,7 +55,7 @@ impl SharedBody {
 
 /// Where a chunk is, and the hash that it must have.
 #[derive(Debug, Clone)]
-struct ChunkPlace {
+pub(super) struct ChunkPlace {
     number: u64,
     hash: Vec<u8>,
     /// Where the bytes are in the object.
@@ -60,24 +66,35 @@ struct ChunkPlace {
 /// A chunk as it is stored.
 #[derive(Debug, Clone)]
 pub(super) struct StoredChunk {
-    number: u64,
+    pub(super) number: u64,
     hash: Vec<u8>,
     pub(super) data: Vec<u8>,
 }
 
 impl StoredChunk {
+    /// Returns a chunk as it is about to be stored.
+    pub(super) fn of_packed(number: u64, packed: &Packed) -> Self {
+        Self { number, hash: packed.hash.to_vec(), data: packed.data.clone() }
+    }
+
     /// Returns the bytes of the chunk, if they have its hash.
     pub(super) fn unpack(&self, key: &BodyKey) -> Result<Vec<u8>, StoreError> {
         key.unpack(self.number, &self.data, &self.hash)
     }
 }
 
-/// The columns of a body. The last two say where its chunks are, if it is an object of at most $3 bytes.
-const BODY_COLUMNS: &str = "b.id, b.hash, b.object,
-    CASE WHEN b.object IS NOT NULL AND b.bytes <= $3 THEN
-        (SELECT array_agg(c.length ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner) END,
-    CASE WHEN b.object IS NOT NULL AND b.bytes <= $3 THEN
-        (SELECT array_agg(c.hash ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner) END";
+/// The columns of an artifact that was not opened before: its outline, and what its body needs to be read. That is where the chunks
+/// are if they are in an object of at most $3 bytes, or the chunks if they are rows of at most $5 stored bytes.
+///
+/// Of an artifact that is known (its `put` is $6, the digest of its body $7 and its object $8), all of these are NULL.
+const BODY_COLUMNS: &str = "b.id, b.hash, b.object, a.put, CASE WHEN is_new THEN a.outline END,
+    CASE WHEN is_new THEN (SELECT array_agg(c.length ORDER BY c.number) FROM chunk c
+        WHERE c.body = b.id AND c.owner = b.owner AND b.object IS NOT NULL AND b.bytes <= $3) END,
+    CASE WHEN is_new THEN (SELECT array_agg(c.hash ORDER BY c.number) FROM chunk c WHERE c.body = b.id AND c.owner = b.owner
+        AND CASE WHEN b.object IS NOT NULL THEN b.bytes <= $3 ELSE b.stored <= $5 END) END,
+    CASE WHEN is_new THEN (SELECT array_agg(c.data ORDER BY c.number) FROM chunk c
+        WHERE c.body = b.id AND c.owner = b.owner AND b.object IS NULL AND b.stored <= $5) END";
+const IS_NEW: &str = "LATERAL (SELECT (a.put, b.hash, b.object) IS DISTINCT FROM ($6::bigint, $7::bytea, $8::text) AS is_new) known";
 
 impl Shared {
     pub(super) async fn open(
@@ -86,25 +103,64 @@ impl Shared {
         tier: TierLevel,
         id: ArtifactId,
     ) -> Result<Opened, StoreError> {
+        let known = self.known.get(&owner, &id);
+        let put = known.as_ref().map(|known| known.put);
+        let digest = known.as_ref().map(|known| known.hash.as_slice());
+        let object = known.as_ref().and_then(|known| known.object.as_deref());
         let sql = format!(
-            "SELECT {COLUMNS}, a.outline, {BODY_COLUMNS} FROM {JOINED}
+            "SELECT {COLUMNS}, {BODY_COLUMNS} FROM {JOINED}, {IS_NEW}
              WHERE a.id = $1 AND a.owner = $2 AND a.tier <= $4"
         );
-        let parameters: [Parameter<'_>; 4] =
-            [&id.as_str(), &owner.as_str(), &MAX_PLACED_BYTES, &i16::from(tier.number())];
+        let parameters: [Parameter<'_>; 8] = [
+            &id.as_str(),
+            &owner.as_str(),
+            &MAX_PLACED_BYTES,
+            &i16::from(tier.number()),
+            &MAX_INCLUDED_BYTES,
+            &put,
+            &digest,
+            &object,
+        ];
         let rows = self.query(&Scope::Owner(owner.clone()), &sql, &parameters).await?;
         let row = rows.first().ok_or(StoreError::NotFound)?;
-        let artifact = artifact_from_row(row)?.unexpired(self.clock.certain_now())?;
-        let hash = hash_column(row.get(11))?;
+        let now = self.clock.here(self.clock.certain_now());
+        let artifact = self.artifact(row)?.unexpired(now)?;
+        let hash = hash_column(row.get(10))?;
         let codec = self.codec();
-        let outline = codec.open_outline(&owner, &id, &hash, row.get(9))?;
         let key = codec.body(&owner, &hash, artifact.bytes)?;
-        let places = row
-            .get::<_, Option<Vec<i32>>>(13)
-            .zip(row.get(14))
-            .map(|(lengths, hashes)| consecutive_places(lengths, hashes));
-        let body = SharedBody { places, ..SharedBody::new(owner, row.get(10), hash, row.get(12)) };
-        Ok(Opened { artifact, body: body_ref(body), outline, key })
+        let body = SharedBody::new(owner, row.get(9), hash, row.get(11));
+        let known = match (known, row.get::<_, Option<Vec<u8>>>(13)) {
+            (Some(known), None) => known,
+            (_, sealed) => {
+                let sealed = sealed.ok_or(StoreError::Damaged { what: "the outline" })?;
+                let outline = codec.open_outline(&body.owner, &id, &hash, sealed)?;
+                let known = Arc::new(Known {
+                    put: row.get(12),
+                    hash,
+                    object: body.object.clone(),
+                    outline,
+                    places: self.take_chunks(&body, row),
+                });
+                self.known.insert(&body.owner, &id, Arc::clone(&known));
+                known
+            }
+        };
+        let body = SharedBody { places: known.places.clone(), ..body };
+        Ok(Opened { artifact, body: body_ref(body), outline: known.outline.clone(), key })
+    }
+
+    /// Takes what a row with these columns has of the chunks: returns where they are in their object, or adds them to the cache.
+    fn take_chunks(&self, body: &SharedBody, row: &Row) -> Option<Arc<[ChunkPlace]>> {
+        let hashes: Vec<Vec<u8>> = row.get::<_, Option<_>>(15)?;
+        if let Some(lengths) = row.get::<_, Option<Vec<i32>>>(14) {
+            return Some(consecutive_places(lengths, hashes));
+        }
+        let data = row.get::<_, Option<Vec<Option<Vec<u8>>>>>(16)?;
+        for ((number, hash), data) in (0..).zip(hashes).zip(data) {
+            let Some(data) = data else { break };
+            self.cache.remember(body, StoredChunk { number, hash, data });
+        }
+        None
     }
 
     /// Reads a chunk that is not in the cache, and adds it and those after it to the cache.
@@ -142,7 +198,9 @@ impl Shared {
     ) -> Result<T, StoreError> {
         let Some(object) = &body.object else { return unpack(self.chunk_rows(body, first, count).await?) };
         let places = match &body.places {
-            Some(places) => places.iter().skip(first as usize).take(count as usize).cloned().collect(),
+            Some(places) => {
+                places.iter().skip(first as usize).take(count as usize).cloned().collect::<Vec<_>>()
+            }
             None => self.places(body, first, count).await?,
         };
         self.fetch_from_object(object, &places, unpack).await
@@ -250,7 +308,7 @@ impl Shared {
             .query(&Scope::Owner(owner.clone()), &sql, &[&calls, &owner.as_str(), &session, &now])
             .await?;
         let Some(row) = rows.first() else { return Ok(None) };
-        Ok(Some(EarlierResult { artifact: artifact_from_row(row)?, hash: hash_column(row.get(9))? }))
+        Ok(Some(EarlierResult { artifact: self.artifact(row)?, hash: hash_column(row.get(9))? }))
     }
 
     pub(super) async fn list(
@@ -277,7 +335,7 @@ impl Shared {
                 self.query(&Scope::AllOwners, &sql, &[&now, &limit]).await?
             }
         };
-        rows.iter().map(artifact_from_row).collect()
+        rows.iter().map(|row| self.artifact(row)).collect()
     }
 
     pub(super) async fn owner_of(&self, id: ArtifactId) -> Result<Option<Owner>, StoreError> {
@@ -318,7 +376,7 @@ impl Shared {
 }
 
 /// Returns the places of all chunks of an object, in which they follow one another.
-fn consecutive_places(lengths: Vec<i32>, hashes: Vec<Vec<u8>>) -> Vec<ChunkPlace> {
+fn consecutive_places(lengths: Vec<i32>, hashes: Vec<Vec<u8>>) -> Arc<[ChunkPlace]> {
     let mut start = 0;
     let places = (0..).zip(lengths).zip(hashes).map(|((number, length), hash)| {
         let length = u64::from(length.unsigned_abs());

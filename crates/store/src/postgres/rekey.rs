@@ -61,9 +61,10 @@ pub(super) fn rekey(
                 done = (done + old.stored).min(total);
                 rekeyed.bodies += 1;
             }
-            // It was deleted meanwhile.
-            Err(StoreError::NotFound) => {}
-            Err(StoreError::Damaged { .. }) => rekeyed.damaged.extend(work.artifacts_of(&old)?),
+            // It was deleted meanwhile, or its chunks are missing; then its artifacts are still there.
+            Err(StoreError::NotFound | StoreError::Damaged { .. }) => {
+                rekeyed.damaged.extend(work.artifacts_of(&old)?);
+            }
             Err(error) => return Err(error),
         }
     }
@@ -274,10 +275,6 @@ impl Shared {
         let added = if new.is_shared { 0 } else { new.stored };
         refund.add(1, owner, "", 0, stored - added);
         refund.add(0, "", "", 0, stored - added);
-        let locked: Vec<&str> =
-            sessions.iter().map(String::as_str).chain([change.session.as_str()]).collect();
-        lock_quotas(transaction, &vec![owner; locked.len()], &locked).await?;
-        give_back(transaction, &refund).await?;
         let objects: Vec<String> = old.object.clone().into_iter().collect();
         let rows = transaction
             .pipeline(&[
@@ -289,6 +286,11 @@ impl Shared {
             .await?;
         let record: Option<Vec<u8>> = rows[3].first().map(|row| row.get(0));
         key::check(change.codec.record(), record.as_deref())?;
+        // Every `put` waits for the row of the store, so it is locked last.
+        let locked: Vec<&str> =
+            sessions.iter().map(String::as_str).chain([change.session.as_str()]).collect();
+        lock_quotas(transaction, &vec![owner; locked.len()], &locked).await?;
+        give_back(transaction, &refund).await?;
         Ok(Some(if new.is_shared { Changed::Shared(objects) } else { Changed::Moved(objects) }))
     }
 
@@ -306,10 +308,14 @@ impl Shared {
     }
 
     async fn try_finish_rekey(&self, header: &[u8], codec: &Codec) -> Result<(), Failure> {
-        let transaction = self.database.begin(&Scope::AllOwners).await?;
-        transaction.batch(key::LOCK).await?;
+        let mut transaction = self.database.begin(&Scope::AllOwners).await?;
+        // Nothing has been stored with the previous key since the record named both, so this needs no lock. It reads every row.
+        transaction.without_timeout().await?;
         let unchanged = "SELECT 1 FROM artifact WHERE substr(outline, 1, 12) <> $1 LIMIT 1";
         let left = transaction.query_one(unchanged, &[&header]).await?;
+        transaction.rollback().await;
+        let transaction = self.database.begin(&Scope::AllOwners).await?;
+        transaction.batch(key::LOCK).await?;
         let record = key::read_record(&transaction).await?;
         let finished = codec.finished_record().ok_or(StoreError::NotFound)?;
         let checked = match left {

@@ -1,6 +1,7 @@
 //! Deletes artifacts and the bodies that no artifact refers to any more, and refunds their charge.
 //!
-//! Every transaction takes its locks in the same order: artifacts, bodies, then the quota rows of session, owner and store.
+//! Every transaction takes its locks in the same order: artifacts, bodies, then the quota rows of session, owner and store. Each
+//! `put` waits for the last, so it is locked after everything that takes long.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,9 +89,6 @@ pub(super) async fn release(
     let bodies: BTreeSet<i64> = deleted.iter().map(|artifact| artifact.body).collect();
     let bodies: Vec<i64> = bodies.into_iter().collect();
     let locked = transaction.query(LOCK_BODIES, &[&bodies]).await?;
-    let owners: Vec<&str> = deleted.iter().map(|artifact| artifact.owner.as_str()).collect();
-    let sessions: Vec<&str> = deleted.iter().map(|artifact| artifact.session.as_str()).collect();
-    lock_quotas(transaction, &owners, &sessions).await?;
     // Queried under the locks: nobody can add an artifact to these bodies until this transaction ends.
     let used = transaction.query(STILL_USED, &[&bodies]).await?;
     let used: BTreeSet<(i64, String)> = used.iter().map(|row| (row.get(0), row.get(1))).collect();
@@ -122,7 +120,6 @@ pub(super) async fn release(
         }
     }
     released.swept.artifacts = deleted.len() as u64;
-    give_back(transaction, &refund).await?;
     transaction
         .pipeline(&[
             (ORPHAN_OBJECTS, &[&released.objects]),
@@ -130,6 +127,10 @@ pub(super) async fn release(
             ("DELETE FROM body WHERE id = ANY($1)", &[&unused]),
         ])
         .await?;
+    let owners: Vec<&str> = deleted.iter().map(|artifact| artifact.owner.as_str()).collect();
+    let sessions: Vec<&str> = deleted.iter().map(|artifact| artifact.session.as_str()).collect();
+    lock_quotas(transaction, &owners, &sessions).await?;
+    give_back(transaction, &refund).await?;
     Ok(released)
 }
 

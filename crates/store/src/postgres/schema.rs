@@ -9,11 +9,12 @@ use super::failure::Failure;
 use crate::error::StoreError;
 
 /// The migrations, in order; the version of a schema is the number of those that ran.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_store.sql"),
     include_str!("migrations/0002_tier.sql"),
     include_str!("migrations/0003_gateway.sql"),
     include_str!("migrations/0004_replica.sql"),
+    include_str!("migrations/0005_upload.sql"),
 ];
 
 /// The version that this program works with.
@@ -24,8 +25,10 @@ const LOCK: i32 = 0x7469_6465;
 
 /// Migrates the tables of a schema and returns their version before that.
 pub(super) async fn migrate(database: &Database, schema: &str) -> Result<u32, Failure> {
-    let connection = database.connection().await?;
+    let mut connection = database.connection().await?;
     connection.batch("BEGIN").await?;
+    // Another process may hold the lock for as long as its migrations take.
+    connection.without_timeout().await?;
     let digest = blake3::hash(schema.as_bytes());
     let key = i32::from_le_bytes(digest.as_bytes()[..4].try_into().expect("a hash has 32 bytes"));
     connection.execute("SELECT pg_advisory_xact_lock($1, $2)", &[&LOCK, &key]).await?;
@@ -69,6 +72,9 @@ pub(super) async fn check(database: &Database, schema: &str) -> Result<(), Failu
     match found.cmp(&VERSION) {
         std::cmp::Ordering::Equal => Ok(()),
         std::cmp::Ordering::Greater => Err(newer(found).into()),
+        std::cmp::Ordering::Less if found == 0 => {
+            Err(StoreError::Unusable("it has no tables yet; run `tidegate store migrate`".into()).into())
+        }
         std::cmp::Ordering::Less => {
             let message = format!(
                 "its tables have version {found}, this program needs {VERSION}; run `tidegate store migrate`"

@@ -27,6 +27,8 @@ pub struct BackendStatus {
     pub expected_schema: u32,
     /// Where large bodies are: `s3://bucket/prefix`; `None` if they are in the database.
     pub objects: Option<String>,
+    /// Why no object can be stored now; `None` if the object store works, or there is none.
+    pub objects_problem: Option<String>,
     /// Number of artifacts, including expired ones that were not removed yet.
     pub artifacts: u64,
     /// Number of expired artifacts.
@@ -57,10 +59,11 @@ impl Shared {
             schema: found,
             expected_schema: schema::VERSION,
             objects: self.objects_address(),
+            objects_problem: self.objects_problem().await,
             artifacts: number(0),
             stored_bytes: number(1),
             owners: number(2),
-            oldest: row.get::<_, Option<i64>>(3).map(Millis),
+            oldest: row.get::<_, Option<i64>>(3).map(|time| self.clock.here(Millis(time))),
             expired: number(4),
             unfinished: number(5),
             orphans: number(6),
@@ -71,6 +74,18 @@ impl Shared {
     #[cfg(feature = "objects")]
     fn objects_address(&self) -> Option<String> {
         self.objects.as_ref().map(|objects| objects.address().to_owned())
+    }
+
+    #[cfg(feature = "objects")]
+    async fn objects_problem(&self) -> Option<String> {
+        let error = self.objects.as_ref()?.check_now().await.err()?;
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        Some(cause.unwrap_or_else(|| error.to_string()))
+    }
+
+    #[cfg(not(feature = "objects"))]
+    async fn objects_problem(&self) -> Option<String> {
+        None
     }
 
     #[cfg(not(feature = "objects"))]

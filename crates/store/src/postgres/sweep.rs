@@ -17,11 +17,16 @@ use crate::error::StoreError;
 const UNFINISHED_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The maximum number of artifacts deleted in one transaction.
 const BATCH_ARTIFACTS: i64 = 200;
+/// After so many objects in a row that could not be removed, the object store is taken to be out of reach.
+#[cfg(feature = "objects")]
+const MAX_OBJECT_FAILURES: u32 = 3;
 /// The maximum number of unfinished bodies or objects listed at a time.
 const BATCH_LEFTOVERS: i64 = 100;
 
-const DELETE_EXPIRED: &str = "DELETE FROM artifact WHERE id IN
-    (SELECT id FROM artifact WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)
+/// The ids are an array because that is selected once. A subquery after `IN` may be run again for each row, and would then go
+/// beyond its limit, since it skips the rows that the statement has already deleted.
+const DELETE_EXPIRED: &str = "DELETE FROM artifact WHERE id = ANY(ARRAY
+    (SELECT id FROM artifact WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED))
     RETURNING owner, session, body";
 
 /// What processes that have ended left behind.
@@ -49,7 +54,7 @@ impl Leftovers {
 impl Shared {
     pub(super) async fn sweep(&self) -> Result<Swept, StoreError> {
         let mut swept = self.sweep_expired().await?;
-        self.retry(|_| self.forget_empty_sessions()).await?;
+        while self.retry(|_| self.forget_empty_quotas()).await? > 0 {}
         self.retry(|_| self.sweep_replicas()).await?;
         #[cfg(feature = "objects")]
         {
@@ -60,9 +65,17 @@ impl Shared {
 
     /// Deletes expired artifacts and unfinished bodies, which frees room in the quotas.
     pub(super) async fn sweep_expired(&self) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+        let (mut swept, mut limit) = (Swept::default(), BATCH_ARTIFACTS);
         loop {
-            let Released { swept: batch, objects } = self.retry(|_| self.sweep_batch()).await?;
+            let Released { swept: batch, objects } = match self.retry(|_| self.sweep_batch(limit)).await {
+                Ok(released) => released,
+                // Their bodies have more chunks than can be deleted in the time that a statement has.
+                Err(StoreError::Busy) if limit > 1 => {
+                    limit /= 2;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             self.remove_objects(objects).await;
             swept.artifacts += batch.artifacts;
             swept.bodies += batch.bodies;
@@ -75,10 +88,9 @@ impl Shared {
         Ok(swept)
     }
 
-    async fn sweep_batch(&self) -> Result<Released, Failure> {
+    async fn sweep_batch(&self, limit: i64) -> Result<Released, Failure> {
         let transaction = self.database.begin(&Scope::AllOwners).await?;
-        let rows =
-            transaction.query(DELETE_EXPIRED, &[&self.clock.certain_now().0, &BATCH_ARTIFACTS]).await?;
+        let rows = transaction.query(DELETE_EXPIRED, &[&self.clock.certain_now().0, &limit]).await?;
         if rows.is_empty() {
             transaction.rollback().await;
             return Ok(Released::default());
@@ -96,6 +108,8 @@ impl Shared {
     async fn sweep_leftovers(&self, leftovers: Leftovers) -> Result<u64, StoreError> {
         let until = self.clock.certain_now().before(UNFINISHED_TIMEOUT).0;
         let mut swept = 0;
+        #[cfg(feature = "objects")]
+        let mut failures = 0;
         loop {
             let values: [Parameter<'_>; 2] = [&until, &BATCH_LEFTOVERS];
             let rows = self.query(&Scope::AllOwners, leftovers.query(), &values).await?;
@@ -109,7 +123,7 @@ impl Shared {
                     #[cfg(feature = "objects")]
                     Leftovers::Objects => {
                         let object: String = row.get(0);
-                        self.retry(|_| self.try_discard(&object)).await?
+                        self.discard_or_postpone(&object, &mut failures).await?
                     }
                 });
             }
@@ -120,14 +134,15 @@ impl Shared {
         }
     }
 
-    /// Deletes the rows of sessions that have nothing left.
-    async fn forget_empty_sessions(&self) -> Result<(), Failure> {
+    /// Deletes the rows of sessions and owners that have nothing left, and returns how many. Each session over HTTP is an owner.
+    async fn forget_empty_quotas(&self) -> Result<u64, Failure> {
         let transaction = self.database.begin(&Scope::AllOwners).await?;
         let sql = "DELETE FROM quota_use WHERE (scope, owner, session) IN
-            (SELECT scope, owner, session FROM quota_use WHERE scope = 2 AND artifacts = 0 AND stored = 0
+            (SELECT scope, owner, session FROM quota_use WHERE scope > 0 AND artifacts = 0 AND stored = 0
              LIMIT 1000 FOR UPDATE SKIP LOCKED)";
-        transaction.execute(sql, &[]).await?;
-        transaction.commit().await
+        let deleted = transaction.execute(sql, &[]).await?;
+        transaction.commit().await?;
+        Ok(deleted)
     }
 
     #[cfg(not(feature = "objects"))]
@@ -138,10 +153,13 @@ mod objects {
     use super::*;
 
     impl Shared {
-        /// Removes objects that nothing refers to any more. A sweep retries those that cannot be removed.
+        /// Removes objects that nothing refers to any more, until one cannot be removed: the others would take as long to
+        /// fail. A sweep removes those that are left.
         pub(in crate::postgres) async fn remove_objects(&self, objects: Vec<String>) {
             for object in objects {
-                drop(self.discard_object(object).await);
+                if self.discard_object(object).await.is_err() {
+                    return;
+                }
             }
         }
 
@@ -150,18 +168,50 @@ mod objects {
             self.retry(|_| self.try_discard(&object)).await.map(drop)
         }
 
-        pub(super) async fn try_discard(&self, object: &str) -> Result<bool, Failure> {
+        async fn try_discard(&self, object: &str) -> Result<bool, Failure> {
             let Some(objects) = &self.objects else { return Ok(false) };
             let transaction = self.database.begin(&Scope::AllOwners).await?;
-            let sql = "DELETE FROM orphan WHERE object = $1";
-            if transaction.execute(sql, &[&object]).await? == 0 {
+            let sql = "DELETE FROM orphan WHERE object = $1 RETURNING upload";
+            let Some(row) = transaction.query_one(sql, &[&object]).await? else {
                 transaction.rollback().await;
                 return Ok(false);
-            }
+            };
+            let aborted = match row.get::<_, Option<String>>(0) {
+                Some(upload) => objects.abort(object, &upload).await,
+                None => Ok(()),
+            };
             // The object is deleted before its row is: if this fails, the row stays, and a sweep tries again.
             objects.delete(object).await?;
+            aborted?;
             transaction.commit().await?;
             Ok(true)
+        }
+
+        /// Removes an object, or, if that fails, puts it behind the others: it is tried again after [`UNFINISHED_TIMEOUT`].
+        /// Fails if too many in a row could not be removed.
+        pub(super) async fn discard_or_postpone(
+            &self,
+            object: &str,
+            failures: &mut u32,
+        ) -> Result<bool, StoreError> {
+            match self.retry(|_| self.try_discard(object)).await {
+                Ok(is_removed) => {
+                    *failures = 0;
+                    Ok(is_removed)
+                }
+                Err(error) => {
+                    self.retry(|_| self.postpone(object)).await?;
+                    *failures += 1;
+                    if *failures < MAX_OBJECT_FAILURES { Ok(false) } else { Err(error) }
+                }
+            }
+        }
+
+        async fn postpone(&self, object: &str) -> Result<(), Failure> {
+            let transaction = self.database.begin(&Scope::AllOwners).await?;
+            let sql = "UPDATE orphan SET since = $2 WHERE object = $1";
+            transaction.execute(sql, &[&object, &self.clock.certain_now().0]).await?;
+            transaction.commit().await
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Lists all artifacts with all of their metadata, for copying a store.
 
 use super::database::Scope;
-use super::{COLUMNS, JOINED, Shared, artifact_from_row};
+use super::{COLUMNS, JOINED, Shared};
 use crate::artifact::{CallDigest, CallOrigin, Owner, Session, StoredArtifact, TierLevel};
 use crate::error::StoreError;
 use crate::id::ArtifactId;
@@ -21,7 +21,7 @@ impl Shared {
         let rows = self.query(&Scope::AllOwners, &sql, &[&after, &now, &limit]).await?;
         let codec = self.codec();
         let stored = rows.iter().map(|row| {
-            let artifact = artifact_from_row(row)?;
+            let artifact = self.artifact(row)?;
             let owner = Owner::new(row.get::<_, String>(9));
             let call = row.get::<_, Option<&[u8]>>(13).and_then(|call| call.try_into().ok()).map(CallDigest);
             let details = codec.open_details(&owner, &artifact.id, row.get(12), call)?;

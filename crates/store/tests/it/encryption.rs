@@ -544,6 +544,29 @@ fn a_store_can_be_used_while_its_key_is_changed() {
     }
 }
 
+#[cfg(feature = "objects")]
+#[test]
+fn a_result_whose_object_is_missing_keeps_the_previous_key_in_use() {
+    let backend = Backend::PostgresAndObjects;
+    if !Backend::all().contains(&backend) {
+        return;
+    }
+    let (folder, old, new) = (tempfile::tempdir().unwrap(), StoreKey::random(), StoreKey::random());
+    let kept = put(&*backend.open(folder.path(), keyed(&old)).unwrap(), "local:1", &noise(1, 400_000));
+    let schema = backend.options(folder.path()).schema;
+    let rename = |suffix: &str| {
+        let sql = format!("UPDATE {schema}.body SET object = rtrim(object, 'x') || '{suffix}'");
+        servers::postgres().unwrap().sql(&sql);
+    };
+    rename("x");
+    let store = backend.open(folder.path(), changing(Some(&old), &new)).unwrap();
+    assert_eq!(store.rekey(&mut |_| ()).unwrap().damaged, std::slice::from_ref(&kept.id));
+    assert!(store.status().unwrap().is_rekeying);
+    rename("");
+    assert!(store.rekey(&mut |_| ()).unwrap().damaged.is_empty());
+    assert!(read(&*store, "local:1", &kept).unwrap() == noise(1, 400_000));
+}
+
 #[test]
 fn a_damaged_result_keeps_the_previous_key_in_use() {
     let folder = tempfile::tempdir().unwrap();

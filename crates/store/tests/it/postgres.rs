@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tidegate_core::source::Span;
 use tidegate_store::{
-    ArtifactStore, Call, Description, Ledger, Millis, NewArtifact, Owner, PostgresOptions, PostgresStore,
-    Quotas, Session, StoreError, SystemClock, Usage, migrate, open, schema_version,
+    ArtifactStore, Call, Clock, Description, Ledger, Millis, NewArtifact, Owner, PostgresOptions,
+    PostgresStore, Quotas, Session, StoreError, SystemClock, Usage, migrate, open, schema_version,
 };
 use tidegate_testkit::clock::ManualClock;
 use tidegate_testkit::contract::noise;
@@ -173,8 +173,10 @@ fn a_damaged_chunk_is_an_error_and_storing_it_again_repairs_it() {
         let damage =
             format!("UPDATE {}.chunk SET data = set_byte(data, 20, get_byte(data, 20) # 1)", options.schema);
         server.sql(&damage);
-        let opened = store.open(&owner(), &kept.id).unwrap();
-        let read = store.read_chunk(&opened, 0);
+        // A process that has nothing in memory.
+        let other = connect(&options).unwrap();
+        let opened = other.open(&owner(), &kept.id).unwrap();
+        let read = other.read_chunk(&opened, 0);
         assert!(matches!(read, Err(StoreError::Damaged { .. })), "{read:?}");
         let again = put(&store, &bytes).unwrap();
         for id in [kept.id, again.id] {
@@ -208,6 +210,134 @@ fn unfinished_bodies_are_swept() {
     assert_eq!(left.trim(), "0");
 }
 
+/// Begins a transaction that runs a statement and holds its locks until the connection is dropped.
+fn lock(server: &PostgresServer, statement: &str) -> (tokio::runtime::Runtime, tokio_postgres::Client) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let client = runtime.block_on(async {
+        let address = server.superuser_address();
+        let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(&format!("BEGIN; {statement}")).await.unwrap();
+        client
+    });
+    (runtime, client)
+}
+
+#[test]
+fn a_deletion_that_takes_long_keeps_nobody_from_storing() {
+    let Some((server, options, store)) = new_store() else { return };
+    let kept = put(&store, &noise(1, 100_000)).unwrap();
+    let (runtime, client) = lock(server, &format!("SELECT 1 FROM {}.chunk FOR UPDATE", options.schema));
+    std::thread::scope(|scope| {
+        let deletion = scope.spawn(|| store.delete(&owner(), &kept.id));
+        std::thread::sleep(Duration::from_millis(500));
+        let began = std::time::Instant::now();
+        let (other, session) = (Owner::new("local:2"), Session::new("one"));
+        let new = NewArtifact::new(&other, &session, "tool", Duration::from_secs(3600));
+        store.put(&new, &noise(2, 10_000), &|| Ok(Description::default())).unwrap();
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(!deletion.is_finished(), "the deletion waits for the chunks");
+        runtime.block_on(client.batch_execute("ROLLBACK")).unwrap();
+        deletion.join().unwrap().unwrap();
+    });
+    assert_eq!(store.usage().unwrap().artifacts, 1);
+}
+
+#[test]
+fn a_sweep_that_takes_too_long_goes_on_in_smaller_steps() {
+    let Some(server) = servers::postgres() else { return };
+    let options = PostgresOptions { statement_timeout: Duration::from_millis(1500), ..server.new_store() };
+    let clock = Arc::new(ManualClock::default());
+    let store = PostgresStore::connect(&options, Quotas::default(), clock.clone()).unwrap();
+    (0..16).for_each(|number| drop(put(&store, &noise(number, 1000)).unwrap()));
+    // Deleting all of them takes 3.2 s.
+    server.sql(&format!(
+        "SET search_path TO {0};
+         CREATE FUNCTION {0}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN OLD; END';
+         CREATE TRIGGER slow BEFORE DELETE ON chunk FOR EACH ROW EXECUTE FUNCTION {0}.slow()",
+        options.schema
+    ));
+    clock.advance(Duration::from_secs(7200));
+    assert_eq!(store.sweep().unwrap().artifacts, 16);
+    assert_eq!(store.usage().unwrap(), Usage::default());
+}
+
+#[test]
+fn owners_and_sessions_that_have_nothing_left_are_forgotten() {
+    let Some(server) = servers::postgres() else { return };
+    let (options, clock) = (server.new_store(), Arc::new(ManualClock::default()));
+    let store = PostgresStore::connect(&options, Quotas::default(), clock.clone()).unwrap();
+    put(&store, b"bytes").unwrap();
+    let rows = || server.sql(&format!("SELECT count(*) FROM {}.quota_use", options.schema)).trim().to_owned();
+    store.sweep().unwrap();
+    assert_eq!(rows(), "3", "the store, the owner and the session");
+    clock.advance(Duration::from_secs(7200));
+    store.sweep().unwrap();
+    assert_eq!(rows(), "1", "the store");
+    put(&store, b"bytes").unwrap();
+    assert_eq!(rows(), "3");
+}
+
+/// The clock of a machine on which it is two days later.
+struct ClockAhead;
+
+const TWO_DAYS: Duration = Duration::from_secs(2 * 86_400);
+
+impl Clock for ClockAhead {
+    fn now(&self) -> Millis {
+        SystemClock.now().after(TWO_DAYS)
+    }
+
+    fn is_of_machine(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_machine_whose_clock_is_ahead_deletes_nothing_early() {
+    let Some((_, options, store)) = new_store() else { return };
+    let ahead = PostgresStore::connect(&options, Quotas::default(), Arc::new(ClockAhead)).unwrap();
+    let kept = put(&store, &noise(1, 1000)).unwrap();
+    assert_eq!(ahead.sweep().unwrap().artifacts, 0, "it expires in an hour");
+    // Each sees the times of its own clock.
+    let seen = ahead.open(&owner(), &kept.id).unwrap().artifact;
+    let difference = seen.expires.since(kept.expires);
+    let minute = Duration::from_secs(60);
+    assert!(difference > TWO_DAYS - minute && difference < TWO_DAYS + minute, "{difference:?}");
+    // What it stores expires when it should.
+    let theirs = put(&ahead, &noise(2, 1000)).unwrap();
+    let left = theirs.expires.since(ClockAhead.now());
+    assert!(left > Duration::from_secs(3500) && left <= Duration::from_secs(3600), "{left:?}");
+    let seen = store.open(&owner(), &theirs.id).unwrap().artifact;
+    assert!(seen.expires.since(kept.expires) < minute, "an hour from now on each machine");
+    assert_eq!(ahead.list(&owner(), 10).unwrap().len(), 2);
+    let touched = ahead.touch(&owner(), &kept.id, TWO_DAYS).unwrap();
+    assert!(touched.expires.since(ClockAhead.now().after(TWO_DAYS)) < minute);
+}
+
+#[test]
+fn a_migration_may_take_longer_than_a_statement() {
+    let Some(server) = servers::postgres() else { return };
+    let options = PostgresOptions { statement_timeout: Duration::from_millis(200), ..server.new_store() };
+    // Another process migrates.
+    let digest = i32::from_le_bytes(blake3_beginning(&options.schema));
+    let statement = format!("SELECT pg_advisory_xact_lock({}, {digest})", 0x7469_6465);
+    let (runtime, client) = lock(server, &statement);
+    std::thread::scope(|scope| {
+        let migration = scope.spawn(|| migrate(&options));
+        std::thread::sleep(Duration::from_secs(6));
+        assert!(!migration.is_finished(), "it waits");
+        runtime.block_on(client.batch_execute("ROLLBACK")).unwrap();
+        migration.join().unwrap().unwrap();
+    });
+    assert!(schema_version(&options).unwrap() > 1);
+}
+
+/// Returns the first four bytes of the hash of a text.
+fn blake3_beginning(text: &str) -> [u8; 4] {
+    tidegate_store::body_hash(&text.as_bytes()).unwrap()[..4].try_into().unwrap()
+}
+
 #[test]
 fn status_tells_what_a_store_holds() {
     let Some((_, _, store)) = new_store() else { return };
@@ -235,10 +365,49 @@ fn it_can_be_used_inside_another_runtime() {
 }
 
 #[test]
+fn a_new_result_is_read_from_memory() {
+    let Some((server, options, store)) = new_store() else { return };
+    let bytes = noise(1, 200_000);
+    let kept = put(&store, &bytes).unwrap();
+    server.sql(&format!("DELETE FROM {}.chunk", options.schema));
+    let source = open(&store, &owner(), &kept.id).unwrap();
+    assert!(Span::whole(&source).read(&source).unwrap() == bytes);
+}
+
+#[test]
+fn a_small_result_arrives_when_it_is_opened() {
+    let Some((server, options, store)) = new_store() else { return };
+    let bytes = noise(1, 100_000);
+    let kept = put(&store, &bytes).unwrap();
+    let other = connect(&options).unwrap();
+    let opened = other.open(&owner(), &kept.id).unwrap();
+    server.sql(&format!("DELETE FROM {}.chunk", options.schema));
+    assert!(other.read_chunk(&opened, 1).unwrap() == bytes[65_536..]);
+    // What is known of it is only used while it is there.
+    other.open(&owner(), &kept.id).unwrap();
+    store.delete(&owner(), &kept.id).unwrap();
+    assert!(matches!(other.open(&owner(), &kept.id), Err(StoreError::NotFound)));
+}
+
+#[test]
+fn an_artifact_that_is_opened_again_is_the_same() {
+    let Some((_, _, store)) = new_store() else { return };
+    let (owner, session) = (owner(), Session::new("one"));
+    for length in [0, 100, 300_000] {
+        let new = NewArtifact::new(&owner, &session, "tool", Duration::from_secs(3600));
+        let describe = || Ok(Description { outline: b"outline".to_vec(), ..Description::default() });
+        store.put(&new, &noise(1, length), &describe).unwrap();
+        let [first, again] = [(); 2].map(|()| store.open(&owner, &new.id).unwrap());
+        assert_eq!((first.artifact, first.outline), (again.artifact, again.outline));
+    }
+}
+
+#[test]
 fn a_chunk_that_was_read_is_served_from_memory() {
     let Some((server, options, store)) = new_store() else { return };
     let bytes = noise(1, 200_000);
     let kept = put(&store, &bytes).unwrap();
+    let store = connect(&options).unwrap();
     let opened = store.open(&owner(), &kept.id).unwrap();
     store.read_chunk(&opened, 0).unwrap();
     server.sql(&format!("DELETE FROM {}.chunk", options.schema));
@@ -323,8 +492,9 @@ mod with_objects {
         let kept = put(&store, &bytes).unwrap();
         server
             .sql(&format!("SET search_path TO {0}; UPDATE body SET object = object || 'x'", options.schema));
-        let opened = store.open(&owner(), &kept.id).unwrap();
-        assert!(store.read_chunk(&opened, 0).is_err());
+        let other = PostgresStore::connect(&options, Quotas::default(), clock.clone()).unwrap();
+        let opened = other.open(&owner(), &kept.id).unwrap();
+        assert!(other.read_chunk(&opened, 0).is_err());
         let again = put(&store, &bytes).unwrap();
         for id in [kept.id, again.id] {
             let source = open(&store, &owner(), &id).unwrap();

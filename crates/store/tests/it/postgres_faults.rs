@@ -210,6 +210,139 @@ fn every_fault_of_the_object_store_is_survived() {
     faulty.check_tables();
 }
 
+/// A body of two parts where a part has one megabyte, because it is packed in batches of 8 MB.
+const TWO_PARTS: usize = 9_000_000;
+
+/// Returns a store in which objects are uploaded in small parts, and requests time out soon.
+fn store_with_parts() -> Option<FaultyStore> {
+    let mut options = new_options()?;
+    options.retry_timeout = Duration::from_secs(3);
+    let objects = options.objects.as_mut()?;
+    (objects.part_bytes, objects.request_timeout) = (Some(1 << 20), Some(Duration::from_secs(2)));
+    FaultyStore::before(&options)
+}
+
+#[test]
+fn an_upload_in_parts_survives_a_fault_of_every_request() {
+    let Some(faulty) = store_with_parts() else { return };
+    let owner = Owner::new("local:1");
+    let mut number = 0;
+    for fault in ObjectFault::ALL.into_iter().chain([ObjectFault::Silence]) {
+        // Begin, two parts, complete.
+        for request in 0..4 {
+            number += 1;
+            let bytes = body(&owner, number, TWO_PARTS);
+            let faults = faulty.objects.faults();
+            faulty.objects.injure_after(request, fault);
+            let (id, stored) = put(&faulty.store, &owner, &bytes);
+            stored.unwrap_or_else(|error| panic!("{fault:?} of request {request}: {error:?}"));
+            assert_eq!(faulty.objects.faults(), faults + 1, "{fault:?} of request {request}");
+            faulty.heal();
+            assert!(read(&faulty.store, &owner, &id).unwrap() == bytes, "{fault:?} of request {request}");
+            faulty.store.delete(&owner, &id).unwrap();
+        }
+    }
+    faulty.check_tables();
+    assert_eq!(faulty.store.status().unwrap().orphans, 0);
+}
+
+#[test]
+fn parts_that_a_killed_process_leaves_are_swept() {
+    let Some(faulty) = store_with_parts() else { return };
+    let owner = Owner::new("local:1");
+    // The parts are written, and then nothing can be reached: neither completing the upload nor removing it.
+    faulty.objects.injure_after(3, ObjectFault::Error);
+    faulty.objects.go_on_with(ObjectFault::Cut);
+    let (_, stored) = put(&faulty.store, &owner, &body(&owner, 1, TWO_PARTS));
+    assert!(matches!(stored, Err(StoreError::Unusable(_))), "{stored:?}");
+    faulty.heal();
+    assert_eq!(faulty.store.status().unwrap().orphans, 1);
+    let aborted = || faulty.objects.requests_with("DELETE", "uploadId=");
+    let before = aborted();
+    faulty.server.sql(&format!("UPDATE {}.orphan SET since = 0", faulty.options.schema));
+    assert_eq!(faulty.store.sweep().unwrap().bodies, 1);
+    assert_eq!((aborted(), faulty.store.status().unwrap().orphans), (before + 1, 0));
+}
+
+#[test]
+fn an_object_that_cannot_be_removed_does_not_hold_up_the_others() {
+    let Some(faulty) = FaultyStore::new() else { return };
+    let options = PostgresOptions { retry_timeout: Duration::from_millis(100), ..faulty.options.clone() };
+    let (store, owner) = (connect(&options), Owner::new("local:1"));
+    put(&store, &owner, &body(&owner, 1, 400_000)).1.unwrap();
+    faulty.server.sql(&format!(
+        "SET search_path TO {};
+         INSERT INTO orphan SELECT object, 1 FROM body;
+         INSERT INTO orphan SELECT object || n, 2 FROM body, generate_series(1, 5) n;
+         DELETE FROM artifact; DELETE FROM chunk; DELETE FROM body; UPDATE quota_use SET stored = 0, artifacts = 0",
+        options.schema
+    ));
+    faulty.objects.injure(vec![ObjectFault::Error; 30]);
+    assert!(store.sweep().is_err(), "the object store is out of reach");
+    faulty.heal();
+    assert_eq!(store.sweep().unwrap().bodies, 3, "those that were not tried");
+    assert_eq!(store.status().unwrap().orphans, 3, "the others are tried again in an hour");
+}
+
+#[test]
+fn what_needs_no_object_goes_on_without_the_object_store() {
+    let Some(faulty) = FaultyStore::new() else { return };
+    let owner = Owner::new("local:1");
+    faulty.objects.injure(vec![ObjectFault::Silence; 100_000]);
+    // A process that starts meanwhile.
+    let began = std::time::Instant::now();
+    let options = PostgresOptions { retry_timeout: Duration::from_millis(300), ..faulty.options.clone() };
+    let store = connect(&options);
+    let bytes = body(&owner, 1, 50_000);
+    let (id, stored) = put(&store, &owner, &bytes);
+    stored.unwrap();
+    assert!(read(&store, &owner, &id).unwrap() == bytes);
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    assert!(store.status().unwrap().objects_problem.is_some());
+    faulty.heal();
+    put(&store, &owner, &body(&owner, 2, 500_000)).1.unwrap();
+    assert_eq!(store.status().unwrap().objects_problem, None);
+}
+
+#[test]
+fn connections_that_went_silent_cost_one_timeout() {
+    let Some(faulty) = FaultyStore::new() else { return };
+    let options = PostgresOptions {
+        statement_timeout: Duration::from_millis(500),
+        retry_timeout: Duration::from_secs(2),
+        ..faulty.options.clone()
+    };
+    let (store, owner) = (connect(&options), Owner::new("local:1"));
+    // Several connections are open.
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let (store, owner) = (&store, &owner);
+            scope.spawn(move || put(store, owner, &body(owner, number, 5_000)).1.unwrap());
+        }
+    });
+    faulty.postgres.silence();
+    let began = std::time::Instant::now();
+    let (id, stored) = put(&store, &owner, &body(&owner, 7, 5_000));
+    stored.unwrap();
+    assert!(read(&store, &owner, &id).is_ok());
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(9), "{took:?}: one timeout of 5.5 s, and nothing more");
+    faulty.check_tables();
+}
+
+#[test]
+fn a_connection_that_was_not_used_for_long_is_not_used_again() {
+    let Some(faulty) = FaultyStore::new() else { return };
+    let options = PostgresOptions { idle_timeout: Duration::from_millis(200), ..faulty.options.clone() };
+    let (store, owner) = (connect(&options), Owner::new("local:1"));
+    put(&store, &owner, &body(&owner, 1, 5_000)).1.unwrap();
+    faulty.postgres.silence();
+    std::thread::sleep(Duration::from_millis(500));
+    let began = std::time::Instant::now();
+    put(&store, &owner, &body(&owner, 2, 5_000)).1.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 #[test]
 fn wrong_bytes_are_an_error_and_never_data() {
     let Some(faulty) = FaultyStore::new() else { return };
@@ -218,8 +351,11 @@ fn wrong_bytes_are_an_error_and_never_data() {
     let (id, stored) = put(&faulty.store, &owner, &bytes);
     stored.unwrap();
     faulty.objects.injure(vec![ObjectFault::Wrong; 1000]);
-    let opened = faulty.store.open(&owner, &id).unwrap();
-    let chunk = faulty.store.read_chunk(&opened, 0);
+    // A process that has nothing in memory.
+    let other =
+        connect(&PostgresOptions { retry_timeout: Duration::from_millis(100), ..faulty.options.clone() });
+    let opened = other.open(&owner, &id).unwrap();
+    let chunk = other.read_chunk(&opened, 0);
     assert!(matches!(chunk, Err(StoreError::Damaged { .. })), "{chunk:?}");
     faulty.heal();
     assert!(read(&faulty.store, &owner, &id).unwrap() == bytes);
@@ -335,8 +471,12 @@ fn report(figures: &str) {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_server_restarts() {
-    let (Some(_), Some(mut server)) = (servers::postgres(), PostgresServer::start()) else { return };
-    let options = PostgresOptions { retry_timeout: Duration::from_secs(60), ..server.new_store() };
+    let (Some(mut server), Some(objects)) = (PostgresServer::start(), servers::objects()) else { return };
+    let options = PostgresOptions {
+        retry_timeout: Duration::from_secs(60),
+        objects: Some(objects.new_prefix()),
+        ..server.new_store()
+    };
     let (store, is_over) = (connect(&options), AtomicBool::new(false));
     let attempts: Vec<Attempt> = std::thread::scope(|scope| {
         let (store, is_over) = (&store, &is_over);
@@ -345,9 +485,11 @@ fn nothing_acknowledged_is_lost_when_the_server_restarts() {
                 let (owner, mut attempts) = (Owner::new(format!("local:{thread}")), Vec::new());
                 while !is_over.load(Ordering::SeqCst) {
                     let number = thread * 1_000_000 + attempts.len() as u64;
-                    let (id, stored) = put(store, &owner, &body(&owner, number, 20_000));
+                    // Rows and objects in turn.
+                    let length = if number.is_multiple_of(2) { 20_000 } else { 300_000 };
+                    let (id, stored) = put(store, &owner, &body(&owner, number, length));
                     let acknowledged = stored.is_ok();
-                    attempts.push(Attempt { owner: owner.clone(), id, number, length: 20_000, acknowledged });
+                    attempts.push(Attempt { owner: owner.clone(), id, number, length, acknowledged });
                 }
                 attempts
             })

@@ -26,10 +26,12 @@ pub enum ObjectFault {
     Truncated,
     /// The bytes of the body of an answer to a read are wrong; other answers are cut.
     Wrong,
+    /// The server does not see it, and the client gets no answer.
+    Silence,
 }
 
 impl ObjectFault {
-    /// All of them.
+    /// All that the client notices at once.
     pub const ALL: [Self; 7] = [
         Self::Error,
         Self::ErrorAfter,
@@ -44,6 +46,10 @@ impl ObjectFault {
 #[derive(Default)]
 struct ObjectFaultPlan {
     plan: Mutex<Vec<ObjectFault>>,
+    /// The number of requests to let pass before the plan begins.
+    passing: AtomicU64,
+    /// The first lines of all requests.
+    lines: Mutex<Vec<String>>,
     requests: AtomicU64,
     faults: AtomicU64,
 }
@@ -68,7 +74,29 @@ impl ObjectProxy {
 
     /// Injures the next requests, one fault each.
     pub fn injure(&self, faults: impl IntoIterator<Item = ObjectFault>) {
-        *self.plan() = faults.into_iter().collect();
+        let mut plan = self.plan();
+        self.0.state.passing.store(0, Ordering::SeqCst);
+        *plan = faults.into_iter().collect();
+    }
+
+    /// Injures a request after `requests` more, with one fault.
+    pub fn injure_after(&self, requests: u64, fault: ObjectFault) {
+        let mut plan = self.plan();
+        self.0.state.passing.store(requests, Ordering::SeqCst);
+        *plan = vec![fault];
+    }
+
+    /// Injures all requests after those of the plan with a fault.
+    pub fn go_on_with(&self, fault: ObjectFault) {
+        let mut plan = self.plan();
+        let planned = plan.pop();
+        *plan = std::iter::repeat_n(fault, 100_000).chain(planned).collect();
+    }
+
+    /// Returns how many requests had a text in their first line, such as a method and a part of the address.
+    pub fn requests_with(&self, method: &str, text: &str) -> usize {
+        let lines = self.0.state.lines.lock().expect("no thread panics while it holds it");
+        lines.iter().filter(|line| line.starts_with(method) && line.contains(text)).count()
     }
 
     /// Injures nothing any more.
@@ -91,16 +119,34 @@ impl ObjectProxy {
     }
 }
 
+impl ObjectFaultPlan {
+    /// Notes a request, and returns what goes wrong with it.
+    fn next(&self, request: &[u8]) -> Option<ObjectFault> {
+        let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into_owned();
+        self.lines.lock().expect("no thread panics while it holds it").push(line);
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        let mut plan = self.plan.lock().expect("no thread panics while it holds it");
+        let passing = self.passing.load(Ordering::SeqCst);
+        if passing > 0 && !plan.is_empty() {
+            self.passing.store(passing - 1, Ordering::SeqCst);
+            return None;
+        }
+        plan.pop()
+    }
+}
+
 fn serve(mut client: TcpStream, server: u16, state: &ObjectFaultPlan) -> io::Result<()> {
     let request = read_request(&mut client)?;
-    state.requests.fetch_add(1, Ordering::SeqCst);
-    let fault = state.plan.lock().expect("no thread panics while it holds it").pop();
+    let fault = state.next(&request);
     state.faults.fetch_add(u64::from(fault.is_some()), Ordering::SeqCst);
     let is_read = request.starts_with(b"GET ");
     match fault {
         Some(ObjectFault::Error) => client.write_all(&error(500, "InternalError"))?,
         Some(ObjectFault::SlowDown) => client.write_all(&error(503, "SlowDown"))?,
         Some(ObjectFault::Cut) => {}
+        // Until the client gives up and closes the connection.
+        Some(ObjectFault::Silence) => drop(client.read(&mut [0])?),
         Some(ObjectFault::ErrorAfter) => {
             exchange(&request, server)?;
             client.write_all(&error(500, "InternalError"))?;

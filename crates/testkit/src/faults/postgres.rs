@@ -1,4 +1,4 @@
-//! A proxy in front of PostgreSQL that cuts connections at a chosen statement.
+//! A proxy in front of PostgreSQL that cuts connections at a chosen statement, or stops to answer on them.
 //!
 //! It follows the protocol of the client as far as it must: a statement ends with a message `Q` (a simple query) or `S`
 //! (sync). TLS is off in the tests, so that it can be read.
@@ -30,6 +30,9 @@ struct CutPlan {
     plan: Mutex<Option<(u64, Cut)>>,
     statements: AtomicU64,
     cuts: AtomicU64,
+    connections: AtomicU64,
+    /// The connections before this number are silent.
+    silent_before: AtomicU64,
 }
 
 impl CutPlan {
@@ -76,6 +79,17 @@ impl PostgresProxy {
         *self.0.state.plan.lock().expect("no thread panics while it holds it") = Some((statements, cut));
     }
 
+    /// Stops to answer on the connections that are open now, without closing them, as a firewall does that has forgotten them.
+    pub fn silence(&self) {
+        let state = &self.0.state;
+        state.silent_before.store(state.connections.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
+    /// Returns how many connections were opened so far.
+    pub fn connections(&self) -> u64 {
+        self.0.state.connections.load(Ordering::SeqCst)
+    }
+
     /// Cuts nothing any more.
     pub fn heal(&self) {
         *self.0.state.plan.lock().expect("no thread panics while it holds it") = None;
@@ -93,6 +107,7 @@ impl PostgresProxy {
 }
 
 fn serve(mut client: TcpStream, server: u16, state: &CutPlan) -> io::Result<()> {
+    let connection = state.connections.fetch_add(1, Ordering::SeqCst);
     let mut upstream = TcpStream::connect(("127.0.0.1", server))?;
     client.set_nodelay(true)?;
     upstream.set_nodelay(true)?;
@@ -109,6 +124,9 @@ fn serve(mut client: TcpStream, server: u16, state: &CutPlan) -> io::Result<()> 
         let Ok(bytes) = message(&mut client, true) else {
             return upstream.shutdown(Shutdown::Both);
         };
+        if connection < state.silent_before.load(Ordering::SeqCst) {
+            continue;
+        }
         let cut = if matches!(bytes[0], b'Q' | b'S') { state.next() } else { None };
         match cut {
             None => upstream.write_all(&bytes)?,

@@ -17,6 +17,16 @@ fn begin_call(gateway: &Gateway, session: &str, id: u64, tool: &str) -> Connecti
     stream
 }
 
+/// Returns the next request or response on a stream, on which the gateway also says that lists have changed.
+fn next(stream: &mut Connection) -> Value {
+    loop {
+        let event = stream.next_event();
+        if event.get("id").is_some() {
+            return event;
+        }
+    }
+}
+
 fn answer(id: &Value, name: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept", "content": {"name": name}}}).to_string()
 }
@@ -27,11 +37,11 @@ fn a_question_is_answered_after_the_configuration_was_read_again() {
     let gateway = Gateway::start(home.path(), &asking("one", ""));
     let mut client = gateway.client();
     let mut stream = begin_call(&gateway, &client.session, 7, "one__ask");
-    let asked = stream.next_event();
+    let asked = next(&mut stream);
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     gateway.reload();
     let mut later = begin_call(&gateway, &client.session, 8, "one__ask");
-    let asked_later = later.next_event();
+    let asked_later = next(&mut later);
     gateway.reload();
     let mut other = gateway.client();
     assert_eq!(other.post(&answer(&asked["id"], "of another session")).status, 202);
@@ -40,8 +50,8 @@ fn a_question_is_answered_after_the_configuration_was_read_again() {
         assert_eq!(client.post(&answer(&asked["id"], name)).status, 202);
     }
     for (stream, id, name) in [(&mut stream, 7, "first"), (&mut later, 8, "second")] {
-        let answered = stream.next_event();
-        assert_eq!(answered["id"], id);
+        let answered = next(stream);
+        assert_eq!(answered["id"], id, "{answered}");
         let text = answered["result"]["content"][0]["text"].as_str().unwrap_or_default();
         assert!(text.contains(name), "{answered}");
     }
@@ -58,6 +68,7 @@ fn a_call_is_cancelled_after_the_configuration_was_read_again() {
     let gateway = Gateway::start(home.path(), &asking("one", ""));
     let mut client = gateway.client();
     let _stream = begin_call(&gateway, &client.session, 50, "one__wait");
+    repeat("the server has the call", || gateway.log().contains("a call waits"));
     gateway.reload();
     assert!(!gateway.log().contains("a call was cancelled"));
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 50}});
@@ -79,7 +90,7 @@ fn a_session_that_has_ended_stays_ended() {
     end(&before.session);
     // A call of the session that ends later is in flight at the gateway that served before.
     let mut stream = begin_call(&gateway, &after.session, 9, "one__ask");
-    assert_eq!(stream.next_event()["method"], "elicitation/create");
+    assert_eq!(next(&mut stream)["method"], "elicitation/create");
     gateway.reload();
     let said = call(1, "one__said", json!({}));
     assert_eq!(before.post(&said).status, 404, "it had ended before");
@@ -106,8 +117,8 @@ fn a_session_that_was_dropped_is_asked_again() {
         }
     });
     let mut stream = begin_call(&gateway, &client.session, 7, "one__ask");
-    let asked = stream.next_event();
+    let asked = next(&mut stream);
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     assert_eq!(client.post(&answer(&asked["id"], "still here")).status, 202);
-    assert!(stream.next_event().to_string().contains("still here"));
+    assert!(next(&mut stream).to_string().contains("still here"));
 }

@@ -57,7 +57,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     });
     let options = Options { address: arguments.http, safety, ready };
     let (file, running) = (arguments.config.clone(), Arc::clone(&gateway));
-    runtime.spawn(reload_on_sighup(file, running));
+    let hangups = {
+        let _context = runtime.enter();
+        hangups()
+    };
+    runtime.spawn(reload_on_sighup(hangups, file, running));
     let served = runtime.block_on(serve(Backend::Gateway(Arc::clone(&gateway), tls), options));
     runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     gateway.finish();
@@ -68,13 +72,28 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     })
 }
 
-/// Reads the configuration again whenever SIGHUP says so; one with a mistake changes nothing.
 #[cfg(unix)]
-async fn reload_on_sighup(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
+type Hangups = Option<tokio::signal::unix::Signal>;
+#[cfg(not(unix))]
+type Hangups = ();
+
+/// Receives SIGHUP from here on, which would otherwise end the process: the gateway must not listen before.
+#[cfg(unix)]
+fn hangups() -> Hangups {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let Ok(mut told) = signal(SignalKind::hangup()) else { return };
-    while told.recv().await.is_some() {
+    signal(SignalKind::hangup()).ok()
+}
+
+/// Other systems have no such signal.
+#[cfg(not(unix))]
+fn hangups() -> Hangups {}
+
+/// Reads the configuration again whenever SIGHUP says so; one with a mistake changes nothing.
+#[cfg(unix)]
+async fn reload_on_sighup(hangups: Hangups, file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
+    let Some(mut hangups) = hangups else { return };
+    while hangups.recv().await.is_some() {
         let file = file.clone();
         let built = tokio::task::spawn_blocking(move || -> Result<Gateway, CommandError> {
             let config = Config::load(file.as_deref())?;
@@ -96,9 +115,8 @@ async fn reload_on_sighup(file: Option<PathBuf>, gateway: Arc<RunningGateway>) {
     }
 }
 
-/// Other systems have no such signal.
 #[cfg(not(unix))]
-async fn reload_on_sighup(_: Option<PathBuf>, _: Arc<RunningGateway>) {}
+async fn reload_on_sighup(_: Hangups, _: Option<PathBuf>, _: Arc<RunningGateway>) {}
 
 /// Returns whether lines of the log are JSON.
 fn logs_json(config: &Config) -> bool {

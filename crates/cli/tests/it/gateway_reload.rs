@@ -67,8 +67,9 @@ fn a_call_is_cancelled_after_the_configuration_was_read_again() {
     let home = tempfile::tempdir().unwrap();
     let gateway = Gateway::start(home.path(), &asking("one", ""));
     let mut client = gateway.client();
-    let _stream = begin_call(&gateway, &client.session, 50, "one__wait");
-    repeat("the server has the call", || gateway.log().contains("a call waits"));
+    // The second call keeps the gateway that served before, and so the process of its server, which notes the cancellation.
+    let _streams = [50, 51].map(|id| begin_call(&gateway, &client.session, id, "one__wait"));
+    repeat("the server has the calls", || gateway.log().matches("a call waits").count() == 2);
     gateway.reload();
     assert!(!gateway.log().contains("a call was cancelled"));
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 50}});

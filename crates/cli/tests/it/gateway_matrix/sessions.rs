@@ -6,6 +6,7 @@ use super::assert_calls;
 use super::model::{LONG_SERVER, SERVERS};
 use super::table::Table;
 use super::team::{Client, Era, Team};
+use crate::gateway::repeat;
 use crate::http::Connection;
 use crate::session::handle;
 
@@ -118,7 +119,12 @@ fn try_sessions(team: &Team, clients: &mut [Client], table: &mut Table) {
             let listed = client.request_in(Some(session), "tools/list", json!({}));
             let is_listed = listed.json["result"]["tools"].is_array();
             table.cell("session", is_owner, is_listed, || format!("POST {label}: {}", listed.json));
-            let mut statuses = vec![("POST", listed.status), ("GET", client.send("GET", session))];
+            let mut listening = 0;
+            repeat("the stream that the owner opened before has ended", || {
+                listening = client.send("GET", session);
+                listening != 409
+            });
+            let mut statuses = vec![("POST", listed.status), ("GET", listening)];
             table.cell("session", is_owner, statuses[1].1 == 200, || format!("GET {label}: {statuses:?}"));
             if !is_owner {
                 statuses.push(("DELETE", client.send("DELETE", session)));

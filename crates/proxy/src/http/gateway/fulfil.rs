@@ -1,9 +1,9 @@
-//! What a server of revision 2026-07-28 asks of a client with a session.
+//! What a server of protocol version 2026-07-28 asks of a client with a session.
 //!
 //! Such a server cannot send requests: it answers `input_required`, with its questions, and expects the same request again with
 //! the answers and its `requestState`. Older clients do not know that, but they answer requests. So the gateway asks them in
 //! the stream of their request, and continues the request at the server with what they answered. Nothing runs twice: this is
-//! how the revision continues a request.
+//! how this version of the protocol continues a request.
 
 use std::sync::Arc;
 use std::time::Duration;
